@@ -124,7 +124,6 @@ Files = _LocalFiles | _RemoteFiles
 _RUN, _LOCK, _FINISHED = "_run.json", "_lock", "_SUCCESS"
 _PART = re.compile(r"part-(\d{12,})-(\d{12,})-(\d+)-(\d+)-(\d+)\.(?:arrow|parquet)")
 _UNFINISHED = re.compile(r"\..+|whole\..+")
-_LOCK_ATTEMPTS = 100
 _OPTION_NAMES = {
     "protorynet": "the version of protorynet",
     "model": "the model",
@@ -439,13 +438,10 @@ def _hold_lock(path: Path, output: str | Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    for _ in range(_LOCK_ATTEMPTS):
-        file = _take_lock(path, output)
-        if file is not None:
-            with file:
-                yield
-            return
-    raise _in_use(output)
+    while (file := _take_lock(path, output)) is None:
+        pass  # another run, which ended just now, has removed it
+    with file:
+        yield
 
 
 def _take_lock(path: Path, output: str | Path) -> BinaryIO | None:
@@ -459,15 +455,11 @@ def _take_lock(path: Path, output: str | Path) -> BinaryIO | None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if isinstance(error, BlockingIOError):
-                raise _in_use(output) from None
+                raise CheckpointError(
+                    f"another run is writing {output} at this moment; wait for its end, or choose "
+                    "another name for the output."
+                ) from None
         if os.path.samestat(path.stat(), os.fstat(file.fileno())):
             stack.pop_all()
             return file
     return None
-
-
-def _in_use(output: str | Path) -> CheckpointError:
-    return CheckpointError(
-        f"another run is writing {output} at this moment; wait for its end, or choose another name "
-        "for the output."
-    )
