@@ -233,12 +233,11 @@ def _kept_graph(teacher: TransformerEncoder) -> Path:
 
 
 def _write_graph(teacher: TransformerEncoder, path: Path) -> bytes:
-    from protorynet.encoders.onnx_encoder import export_encoder, quantise
+    from protorynet.encoders.onnx_encoder import export_int8
 
     with TemporaryDirectory() as folder:
-        whole, small = Path(folder) / "float32.onnx", Path(folder) / "int8.onnx"
-        export_encoder(teacher.network, whole)
-        quantise(whole, small)
+        small = Path(folder) / "int8.onnx"
+        export_int8(teacher.network, small)
         graph = small.read_bytes()
     try:
         keep_file(path, graph)

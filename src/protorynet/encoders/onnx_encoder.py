@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -193,6 +194,14 @@ def export_encoder(network: SentenceNetwork, path: Path) -> None:
         ) from error
     finally:
         config._attn_implementation = attention
+
+
+def export_int8(network: SentenceNetwork, path: Path) -> None:
+    """Write a network like `export_encoder`, its products with weights in 8 bits."""
+    with TemporaryDirectory(dir=path.parent, prefix=".float32.") as folder:
+        whole = Path(folder) / path.name
+        export_encoder(network, whole)
+        quantise(whole, path)
 
 
 def export_graph(

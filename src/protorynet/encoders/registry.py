@@ -8,7 +8,6 @@ import re
 import sys
 import time
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -47,20 +46,12 @@ _REMEDY = (
 )
 _LICENCE = re.compile(r"\A---\s.*?^license:\s*([\w.+-]+)\s*$", re.DOTALL | re.MULTILINE)
 LONGEST_CARD = 200_000
-_OPENINGS = (
-    "The room was clean",
-    "We arrived late in the evening",
-    "I have read the book twice and was curious what the director would make of it",
-    "Nothing in the description had prepared us for the noise of the street below the window",
-)
-_ENDINGS = (
-    ".",
-    ", which is more than can be said of the other places we tried in the same week.",
-    ", but the price was not right.",
-    ", so I asked for my money back and got it without any discussion.",
+_LONG_SENTENCE = (
+    "I have read the book twice and was curious what the director would make of it, but nothing in "
+    "the description had prepared us for the noise of the street below the window of our room"
 )
 # Of 5 to 35 words, always the same, to time encoders with.
-_TIMED_SENTENCES = [opening + ending for opening, ending in product(_OPENINGS, _ENDINGS)] * 4
+_TIMED_SENTENCES = [" ".join(_LONG_SENTENCE.split()[:length]) for length in range(5, 36, 2)] * 4
 SECONDS_PER_ENCODER = 1.0
 
 

@@ -5,7 +5,6 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 import numpy as np
@@ -17,14 +16,13 @@ from protorynet.encoders import (
     Bfloat16Encoder,
     Encoder,
     OnnxEncoder,
-    SentenceNetwork,
     SentenceTokenizer,
     StaticEncoder,
     TransformerEncoder,
     export_encoder,
     export_graph,
+    export_int8,
     file_sha256,
-    quantise,
     split_variant,
 )
 from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
@@ -229,13 +227,13 @@ def _write_encoder(encoder: Encoder, path: Path, precision: Precision) -> tuple[
     Returns what it is computed with, and whether its vectors should be those of the encoder, but
     for rounding in float32.
     """
+    export_network = export_encoder if precision == "float32" else export_int8
     if isinstance(encoder, TransformerEncoder):
-        _write_network(encoder.network, path, precision)
+        export_network(encoder.network, path)
         return precision, precision == "float32"
     if isinstance(encoder, Bfloat16Encoder):
         # ONNX Runtime has no products in bfloat16 on a CPU.
-        network = copy.deepcopy(encoder.teacher.network).float()
-        _write_network(network, path, precision)
+        export_network(copy.deepcopy(encoder.teacher.network).float(), path)
         return precision, False
     is_small = split_variant(encoder.name)[1] == "int8"
     if precision == "int8" and not is_small:
@@ -251,16 +249,6 @@ def _write_encoder(encoder: Encoder, path: Path, precision: Precision) -> tuple[
         assert isinstance(encoder, OnnxEncoder)  # no other has a tokenizer to go along
         path.write_bytes(encoder.graph())
     return "int8" if is_small else "float32", True
-
-
-def _write_network(network: SentenceNetwork, path: Path, precision: Precision) -> None:
-    if precision == "float32":
-        export_encoder(network, path)
-    else:
-        with TemporaryDirectory(dir=path.parent, prefix=".float32.") as folder:
-            whole = Path(folder) / path.name
-            export_encoder(network, whole)
-            quantise(whole, path)
 
 
 class _ReaderGraph(nn.Module):
