@@ -1,6 +1,7 @@
 """Findings about what no single author wrote: leftovers, remarks, passages and signs."""
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -253,11 +254,10 @@ def _count_changes_without(corpus: AuditCorpus, sentences: NDArray[np.int64]) ->
     return int(changed.sum()), int(touched.sum())
 
 
-def fixed_sentences(corpus: AuditCorpus) -> list[Finding]:
+def fixed_sentences(corpus: AuditCorpus) -> Iterator[Finding]:
     """Look for sentences that begin or end many documents of all classes."""
     whole = int(corpus.is_first.sum())
     base = corpus.truth[corpus.is_first].mean(axis=0)
-    findings = []
     offsets = corpus.reading.offsets
     for edge, edges in (("first", offsets[:-1]), ("last", offsets[1:] - 1)):
         at_edge = edges[corpus.is_first]
@@ -275,8 +275,7 @@ def fixed_sentences(corpus: AuditCorpus) -> list[Finding]:
                     "n_documents": int(counts[k]),
                     "share_of_documents": counts[k] / whole,
                 }
-                findings.append(describe("fixed_sentence", "note", evidence, whole=whole))
-    return findings
+                yield describe("fixed_sentence", "note", evidence, whole=whole)
 
 
 def copied_passages(corpus: AuditCorpus) -> list[Finding]:

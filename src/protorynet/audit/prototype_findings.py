@@ -1,6 +1,7 @@
 """Findings about prototypes and members: what they stand for, how they are used and scored."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -87,9 +88,8 @@ def _copied_shares(corpus: AuditCorpus, sentences: NDArray[np.int64]) -> NDArray
     return np.asarray((copied * words).sum(axis=1) / max(int(words.sum()), 1))
 
 
-def _one_text(corpus: AuditCorpus) -> list[Finding]:
+def _one_text(corpus: AuditCorpus) -> Iterator[Finding]:
     """Look for prototypes most of whose sentences are one and the same text."""
-    findings = []
     for position in range(len(corpus.model.prototypes)):
         sentences = np.flatnonzero(corpus.reading.prototypes == position)
         if len(sentences) < _ENOUGH_SENTENCES:
@@ -109,13 +109,11 @@ def _one_text(corpus: AuditCorpus) -> list[Finding]:
             "examples": [prototype_evidence(corpus, position)],
         }
         facts = {"n_all": len(sentences), "misleads": one != other}
-        findings.append(describe("repeated_text_prototype", "warning", evidence, **facts))
-    return findings
+        yield describe("repeated_text_prototype", "warning", evidence, **facts)
 
 
-def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
+def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> Iterator[Finding]:
     base = corpus.truth.mean(axis=0)
-    findings = []
     for position, rates in _class_rates(corpus).items():
         label = int((rates - base).argmax())
         if rates[label] < _PURE or rates[label] - base[label] < _PURER_THAN_USUAL:
@@ -136,8 +134,7 @@ def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
             "class_rate_expected_from_its_words": expected,
             "examples": [{**prototype_evidence(corpus, position), "sentences": sentences}],
         }
-        findings.append(describe("pure_prototype", "warning", figures))
-    return findings
+        yield describe("pure_prototype", "warning", figures)
 
 
 def _foreign(corpus: AuditCorpus) -> list[Finding]:

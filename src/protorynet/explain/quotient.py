@@ -292,28 +292,6 @@ class Quotient:
         """Return the share of documents that the automaton judges as the model does."""
         return walk.fidelity(self.table, self.start, self.accepting)
 
-    def fidelities(self, pairs: Sequence[tuple[int, int]], walk: Walk) -> NDArray[np.float64]:
-        """Return the fidelity after each of some merges, without making any.
-
-        A state leads on to where it did, unless the two together have more votes.
-        """
-        table, most = self.table, self.moves.max(axis=2)
-        tables, starts = np.empty((len(pairs), *table.shape), np.int64), np.empty(len(pairs), int)
-        accepting = np.tile(self.accepting, (len(pairs), 1))
-        for number, (first, second) in enumerate(pairs):
-            joined = self.moves[:, :, first] + self.moves[:, :, second]
-            wins = (joined > most) | ((joined == most) & (table > first))
-            merged = np.where(wins | (table == second), first, table)
-            both = self.moves[first] + self.moves[second]
-            both[:, first] += both[:, second]
-            both[:, second] = -1
-            merged[first] = both.argmax(axis=1)
-            tables[number] = merged
-            without, inside = self.ends[first] + self.ends[second]
-            accepting[number, first] = inside > without
-            starts[number] = first if self.start == second else self.start
-        return walk.fidelities(tables, starts, accepting)
-
     def merge(self, first: int, second: int) -> Quotient:
         """Return the quotient with the second state counted into the first."""
         rest = np.arange(len(self)) != second
@@ -372,7 +350,9 @@ def merge_while_faithful(quotient: Quotient, walk: Walk, *, most: int) -> Quotie
     found = [(quotient, quotient.fidelity(walk))]
     while len(quotient) > 1:
         pairs = _near_pairs(quotient)
-        kept = quotient.fidelities(pairs, walk)
+        merged = (quotient.merge(*pair) for pair in pairs)
+        tries = ((each.table, each.start, each.accepting) for each in merged)
+        kept = walk.fidelities(*map(np.array, zip(*tries, strict=True)))
         quotient = quotient.merge(*pairs[int(np.argmax(kept))])
         found.append((quotient, float(kept.max())))
     allowed = [(candidate, value) for candidate, value in found if len(candidate) <= most]

@@ -214,11 +214,8 @@ def _trial_documents(model: Model, encoder: Encoder | None) -> list[Any]:
 
 def _tokenizer_of(encoder: Encoder | None) -> SentenceTokenizer | None:
     """Return the tokenizer of an encoder that can be exported, None for any other one."""
-    if isinstance(encoder, Bfloat16Encoder):
-        return encoder.teacher.tokenizer
-    if isinstance(encoder, TransformerEncoder | OnnxEncoder | StaticEncoder):
-        return encoder.tokenizer
-    return None
+    ours = TransformerEncoder | Bfloat16Encoder | OnnxEncoder | StaticEncoder
+    return encoder.tokenizer if isinstance(encoder, ours) else None
 
 
 def _write_encoder(encoder: Encoder, path: Path, precision: Precision) -> tuple[Precision, bool]:
