@@ -26,7 +26,7 @@ from protorynet.explain.likeness import (
     measure_match_quality,
     measure_semantics,
 )
-from protorynet.explain.quotient import Walk
+from protorynet.explain.quotient import grow_tree
 from protorynet.figures import Figures, measure_figures
 from protorynet.model import Model
 from protorynet.reading import Reading
@@ -279,10 +279,10 @@ def _automata(
     if not model.automata:
         missing = " The model holds no automata."
         return {"automaton_fidelity": missing, "automaton_states": missing}
-    walk, shares = Walk(reading, predicted[:, 0]), []
+    tree, shares = grow_tree(reading, predicted[:, 0]), []
     for label, automaton in enumerate(model.automata):
         accepting = np.array([state.accepting for state in automaton.states])
-        members = walk.for_class(predicted[:, label])
+        members = tree.for_class(predicted[:, label])
         shares.append(members.fidelity(np.array(automaton.transitions), automaton.start, accepting))
     most = max(len(automaton.states) for automaton in model.automata)
     return {"automaton_fidelity": float(np.mean(shares)), "automaton_states": float(most)}
