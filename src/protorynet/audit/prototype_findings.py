@@ -55,16 +55,12 @@ def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
         return []
     ordered = sorted(shares, key=lambda position: -shares[position][1])
     taken = float(np.isin(matched, ordered).mean())
-    repeated = {
-        position: corpus.most_copied(near[position][corpus.formulas[near[position]]], 3)
-        for position in ordered
-    }
     examples = [
         {
             **prototype_evidence(corpus, position),
             "share_of_formulas": float(shares[position][0]),
             "share_of_copied_passages": float(shares[position][1]),
-            "repeated": [quote(corpus.sentences[sentence]) for sentence, _ in repeated[position]],
+            "repeated": _most_copied(corpus, near[position][corpus.formulas[near[position]]], 3),
         }
         for position in ordered
     ]
@@ -276,7 +272,9 @@ def member_findings(corpus: AuditCorpus, telling: set[int]) -> list[Finding]:
             "text": quote(prototypes.members[at].sentence),
             "reason": reasons[at],
             "times": int(uses[at]),
-            "repeated": _most_frequent(corpus, at) if reasons[at] == _TELLING else [],
+            "repeated": _most_copied(corpus, np.flatnonzero(corpus.reading.members == at), 1)
+            if reasons[at] == _TELLING
+            else [],
         }
         for at in ordered[:_MEMBERS_SHOWN]
     ]
@@ -317,10 +315,9 @@ def _find_reasons(corpus: AuditCorpus, telling: set[int]) -> dict[int, str]:
     return reasons
 
 
-def _most_frequent(corpus: AuditCorpus, member: int) -> list[str]:
-    """Return the sentence that a member stands for most often."""
-    sentences = np.flatnonzero(corpus.reading.members == member)
-    return [quote(corpus.sentences[at]) for at, _ in corpus.most_copied(sentences, 1)]
+def _most_copied(corpus: AuditCorpus, sentences: NDArray[np.int64], most: int) -> list[str]:
+    """Return those of some sentences that make the most text together."""
+    return [quote(corpus.sentences[at]) for at, _ in corpus.most_copied(sentences, most)]
 
 
 def _largest_source(corpus: AuditCorpus, count: int) -> NDArray[np.int64]:

@@ -199,7 +199,9 @@ class EmbeddingCache:
 
     def _index(self, encoder: Encoder) -> _Index:
         folder = self._encoder_folder(encoder)
-        segments = tuple(list_segments(folder))
+        names = (entry.name for entry in _scan(folder) if _SEGMENT_FILE.fullmatch(entry.name))
+        keys = sorted(name for name in names if name.endswith(".keys.npy"))
+        segments = tuple(Segment(folder, name[:32]) for name in keys)
         known = self._indexes.get(folder.name)
         if known is None or known.listed != segments:
             known = self._indexes[folder.name] = _build_index(segments)
@@ -252,12 +254,6 @@ def _build_index(listed: tuple[Segment, ...]) -> _Index:
     segments = tuple(segment for segment, _ in usable)
     # Halves side by side, so that searching the first half does not stride over the second.
     return _Index(listed, segments, np.asfortranarray(keys[order]), owners[order], positions[order])
-
-
-def list_segments(folder: Path) -> list[Segment]:
-    """Return the complete segments of an encoder's folder, in the order of their ids."""
-    names = sorted(entry.name for entry in _scan(folder) if _SEGMENT_FILE.fullmatch(entry.name))
-    return [Segment(folder, name[:32]) for name in names if name.endswith(".keys.npy")]
 
 
 def write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> None:

@@ -29,7 +29,6 @@ from .explanation import (
     ModelFacts as ModelFacts,
     SentenceExplanation as SentenceExplanation,
     WordEffect as WordEffect,
-    explain_documents as explain_documents,
     explain_reading as explain_reading,
     falls_without_each as falls_without_each,
 )

@@ -96,7 +96,7 @@ class _ReadDocuments:
         self.tree = grow_tree(reading, self.members[:, 0])
 
     def fidelity(self, machine: _Machine, label: int) -> float:
-        tree = self.tree.for_class(self.members[:, label])
+        tree = replace(self.tree, inside=self.members[:, label])
         return tree.fidelity(machine.table, machine.start, machine.accepting)
 
 
@@ -193,7 +193,7 @@ def _find_machines(
     either = task == "multiclass" and len(names) == 2
     first_states = max(max_states, _FIRST_STATES)
     for beliefs in reader.beliefs(part.tree, [1] if either else labels):
-        tree = part.tree.for_class(part.members[:, beliefs.label])
+        tree = replace(part.tree, inside=part.members[:, beliefs.label])
         quotient = form_quotient(tree, beliefs, reader, most=first_states)
         quotient = merge_while_faithful(quotient, tree, most=max_states)
         machine = _reachable_machine(quotient, retarget(quotient, tree))
@@ -216,7 +216,7 @@ def _reachable_machine(quotient: Quotient, table: NDArray[np.int64]) -> _Machine
 
 def _find_patterns(model: Model, part: _ReadDocuments, label: int) -> tuple[Pattern, ...]:
     ids = [item.id for item in model.prototypes]
-    counted = part.tree.for_class(part.members[:, label])
+    counted = replace(part.tree, inside=part.members[:, label])
     support = max(_PATTERN_DOCUMENTS, int(np.ceil(_PATTERN_SHARE * len(part.members))))
     return tuple(
         Pattern(

@@ -282,7 +282,7 @@ def _automata(
     tree, shares = grow_tree(reading, predicted[:, 0]), []
     for label, automaton in enumerate(model.automata):
         accepting = np.array([state.accepting for state in automaton.states])
-        members = tree.for_class(predicted[:, label])
+        members = replace(tree, inside=predicted[:, label])
         shares.append(members.fidelity(np.array(automaton.transitions), automaton.start, accepting))
     most = max(len(automaton.states) for automaton in model.automata)
     return {"automaton_fidelity": float(np.mean(shares)), "automaton_states": float(most)}

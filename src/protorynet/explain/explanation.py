@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,6 @@ from protorynet.prototypes import Prototypes
 from protorynet.reading import Reading
 from protorynet.records import plain
 from protorynet.words import WordWeights
-
-if TYPE_CHECKING:
-    from protorynet.encoders import Embeddings
-    from protorynet.model import Model
 
 _EQUAL_PROBABILITIES = 1e-3  # those nearer than this are shown as equal
 _VARIANTS_PER_DOCUMENT = 256  # that are read to measure what its sentences do
@@ -249,17 +245,6 @@ class ModelFacts(Protocol):
     @property
     def automata(self) -> tuple[Automaton, ...]:
         """What the model does for each class; none at all where they are not known."""
-
-
-def explain_documents(
-    model: Model, documents: Sequence[str], sentences: Sentences, embeddings: Embeddings
-) -> list[Explanation]:
-    """Explain the model's prediction for documents of at least one sentence each."""
-    from protorynet.explain.leave_one_out import leave_one_out_effects
-
-    reading = model.read(model.match(embeddings, sentences.lengths))
-    effects = leave_one_out_effects(model, reading)
-    return explain_reading(model, documents, sentences, reading, effects)
 
 
 def falls_without_each(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -62,10 +62,6 @@ class PrefixTree:
         counts = np.bincount(self.nodes[chosen], minlength=len(self))
         counts[0] = self.inside.sum()
         return counts
-
-    def for_class(self, inside: NDArray[np.bool_]) -> PrefixTree:
-        """Return the tree for another class, which these of the documents have."""
-        return replace(self, inside=inside)
 
     def states(self, table: NDArray[np.int64], start: int) -> NDArray[np.int64]:
         """Return the state that an automaton is in at each node."""

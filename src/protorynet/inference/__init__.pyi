@@ -15,7 +15,6 @@ from .predictor import (
     column_texts as column_texts,
     open_model as open_model,
     open_predictor as open_predictor,
-    prediction_names as prediction_names,
     torch_model as torch_model,
 )
 from .ray_cluster import (

@@ -265,12 +265,13 @@ class OnnxBackend:
             runner_up_members=np.empty(n, np.int64),
             unfamiliar=np.zeros(n, np.bool_),
         )
+        starts = np.cumsum(lengths) - lengths
         for documents in group_by_length(lengths, self._steps):
-            positions = _lay_out(lengths, documents)
-            inside = positions >= 0
-            at = positions[inside]
+            step = np.arange(lengths[documents].max())
+            inside = step < lengths[documents, None]  # the rest is padding
+            at = (starts[documents, None] + step)[inside]
             used, local = np.unique(index[at], return_inverse=True)
-            layout = np.zeros(positions.shape, np.int64)
+            layout = np.zeros(inside.shape, np.int64)
             layout[inside] = local
             values: tuple[NDArray[Any], ...] = (vectors[used], layout, lengths[documents])
             feed = dict(zip(INPUTS, values, strict=True))
@@ -311,13 +312,6 @@ class OnnxBackend:
                 f"{self._source} has other classes or prototypes than export.json; export the "
                 "model again."
             )
-
-
-def _lay_out(lengths: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where the sentences of documents stand, (documents, longest); −1 is padding."""
-    starts = (np.cumsum(lengths) - lengths)[documents, None]
-    step = np.arange(lengths[documents].max())
-    return np.where(step < lengths[documents, None], starts + step, -1)
 
 
 def _open_encoder(folder: Path, exported: Exported, part: EncoderPart) -> OnnxEncoder:

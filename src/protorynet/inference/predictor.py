@@ -258,7 +258,8 @@ class Predictor:
             raise TableError(
                 f"there is no column {text!r}; the columns are {', '.join(map(repr, given.names))}."
             )
-        names = prediction_names(self.labels.names)[: None if self.facts.familiar else -1]
+        names = ["prediction", "probability", *(f"p_{name}" for name in self.labels.names)]
+        names += ["trajectory", *([_UNFAMILIAR] if self.facts.familiar else [])]
         kinds = dict.fromkeys(names, pa.float64())
         kinds |= {"prediction": _label_type(self.labels), "trajectory": pa.string()}
         if taken := [name for name in names if name in given.names]:
@@ -298,12 +299,6 @@ class Predictor:
         none = np.zeros((0, len(self.labels.classes)), np.float32)
         matches = (matched, values, matched, values, matched)
         return Reading(*matches, probabilities=none, running=none, empty=np.arange(n_documents))
-
-
-def prediction_names(classes: Sequence[str]) -> list[str]:
-    """Return the columns of predictions; the last only if the model knows what is familiar."""
-    classes = [f"p_{name}" for name in classes]
-    return ["prediction", "probability", *classes, "trajectory", _UNFAMILIAR]
 
 
 def column_texts(column: pa.Array | pa.ChunkedArray, name: str) -> list[str]:

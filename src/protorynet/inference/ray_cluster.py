@@ -115,7 +115,8 @@ def _connected(ray: ModuleType, address: str | None) -> Iterator[None]:
 
 
 def _join(ray: ModuleType, address: str) -> None:
-    _check_reachable(address)
+    if address != "auto":
+        _check_reachable(address)
     try:
         with _silence_stderr():
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
@@ -127,8 +128,6 @@ def _join(ray: ModuleType, address: str) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    if address == "auto":
-        return
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdecimal():
         raise InputError(

@@ -128,18 +128,14 @@ def _score_chunk(
     is_brief: bool = False,
     prepared: tuple[Sentences, Embeddings] | None = None,
 ) -> pa.RecordBatch:
+    batch, text = chunk.batch, stream.text_column
+    if is_brief:
+        batch, text = pa.record_batch({"row": chunk.rows, "text": batch.column(text)}), "text"
     try:
-        if not is_brief:
-            return predictor.score_batch(
-                chunk.batch,
-                text=stream.text_column,
-                skip_empty=stream.skip_empty,
-                prepared=prepared,
-            )
-        texts = chunk.batch.column(stream.text_column)
-        brief = pa.record_batch({"row": chunk.rows, "text": texts})
-        labelled = predictor.score_batch(brief, text="text", skip_empty=stream.skip_empty)
-        return labelled.drop_columns(["text"])
+        labelled = predictor.score_batch(
+            batch, text=text, skip_empty=stream.skip_empty, prepared=prepared
+        )
+        return labelled.drop_columns(["text"]) if is_brief else labelled
     except EmptyDocumentError as error:
         raise _name_empty_rows(stream.locate(chunk.rows[error.rows].tolist()), stream) from None
 
