@@ -163,14 +163,13 @@ class Predictor:
     def read(self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip") -> Reading:
         """Match and read documents; those without a sentence are counted in `Reading.empty`."""
         if not len(documents):
-            return self._nothing(0)
+            nothing = np.zeros(0, np.int64)
+            return self.backend.read(Embeddings(np.zeros((0, 0), np.float32), nothing), nothing)
         return self.read_prepared(*self.prepare(documents, on_empty=on_empty))
 
     def read_prepared(self, sentences: Sentences, embeddings: Embeddings) -> Reading:
         """Match and read what `prepare` returned."""
         filled = sentences.filled
-        if not filled.any():
-            return self._nothing(len(filled))
         reading = self.backend.read(embeddings, sentences.lengths[filled])
         return reading if filled.all() else replace(reading, empty=np.flatnonzero(~filled))
 
@@ -292,13 +291,6 @@ class Predictor:
             pa.array(paths, pa.string()),
             *([pa.array(unfamiliar)] if self.facts.familiar else []),
         ]
-
-    def _nothing(self, n_documents: int) -> Reading:
-        """Return the reading of documents of which none holds a sentence."""
-        matched, values = np.zeros(0, np.int64), np.zeros(0, np.float32)
-        none = np.zeros((0, len(self.labels.classes)), np.float32)
-        matches = (matched, values, matched, values, matched)
-        return Reading(*matches, probabilities=none, running=none, empty=np.arange(n_documents))
 
 
 def column_texts(column: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
