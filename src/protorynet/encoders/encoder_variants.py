@@ -159,6 +159,8 @@ class Bfloat16Encoder:
         self.fingerprint = _fingerprint(teacher, "bf16")
         self.dimension, self.window = teacher.dimension, teacher.window
         self.source, self.tokenizer = teacher.source, teacher.tokenizer
+        self.encode, self.count_tokens = teacher.encode, teacher.count_tokens
+        self.is_on_gpu = teacher.is_on_gpu
         network: Any = teacher.network
         if not (teacher.is_on_gpu or is_bfloat16_safe() or _survives_bfloat16()):
             raise EncoderError(
@@ -173,19 +175,6 @@ class Bfloat16Encoder:
             )
         network.backbone.bfloat16().register_forward_hook(_widen)
         self.teacher = teacher
-
-    @property
-    def is_on_gpu(self) -> bool:
-        """Whether other work can be done while it encodes."""
-        return self.teacher.is_on_gpu
-
-    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """Return one vector per sentence; what lies beyond the window is not read."""
-        return self.teacher.encode(sentences)
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.teacher.count_tokens(texts)
 
 
 def _widen(backbone: Any, given: Any, output: Any) -> None:

@@ -144,11 +144,10 @@ def _measure_encoder(
             remedy = "made when it is first used, in about a minute"
             return ListedEncoder(name, remedy=remedy, licence=licence)
         rate = _time_encoder(encoder)
-    except ProtoryNetError as error:
-        return ListedEncoder(name, remedy=str(error), licence=licence)
     except Exception as error:
         # One bad folder, which may end in nearly every type there is, must not hide the others.
         remedy = f"it cannot read sentences ({first_line(error)}); copy or fetch it again."
+        remedy = str(error) if isinstance(error, ProtoryNetError) else remedy
         return ListedEncoder(name, remedy=remedy, licence=licence)
     source = getattr(encoder, "source", None)
     size = source.stat().st_size if isinstance(source, Path) else None

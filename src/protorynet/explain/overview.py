@@ -136,8 +136,6 @@ def choose_plainest(
 
 def explain_examples(model: Model, documents: LabelledDocuments) -> tuple[Example, ...]:
     """Explain documents, each beside its true label."""
-    if not len(documents.texts):
-        return ()
     reading = model.read(model.match(documents.embeddings, documents.sentences.lengths))
     effects = leave_one_out_effects(model, reading)
     found = explain_reading(model, documents.texts, documents.sentences, reading, effects)
@@ -147,8 +145,6 @@ def explain_examples(model: Model, documents: LabelledDocuments) -> tuple[Exampl
 
 def explain_mistakes(model: Model, documents: LabelledDocuments) -> tuple[Mistake, ...]:
     """Explain documents with wrong predictions, and find the sentence to blame in each."""
-    if not len(documents.texts):
-        return ()
     reading = model.read(model.match(documents.embeddings, documents.sentences.lengths))
     truth = documents.targets > 0.5
     wrongness = _wrongness(model, reading, truth)
