@@ -286,16 +286,6 @@ class StaticEncoder:
         self.blank = direction.astype(np.float32)
         self.tokenizer = tokenizer
 
-    @classmethod
-    def distil(cls, teacher: TransformerEncoder, *, progress: bool = False) -> StaticEncoder:
-        """Return the static encoder of a transformer's vocabulary."""
-        return cls(
-            _distil_tokens(teacher, progress=progress),
-            teacher.tokenizer,
-            name=f"{teacher.name}:static",
-            fingerprint=_static_fingerprint(teacher),
-        )
-
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one vector per sentence; what lies beyond the window is not read."""
         result = np.empty((len(sentences), self.dimension), dtype=np.float32)
@@ -338,13 +328,9 @@ def find_static(teacher: TransformerEncoder) -> StaticEncoder | None:
     """Return the encoder that was distilled before and kept beside the embeddings, or None."""
     from safetensors.numpy import load
 
-    fingerprint = _static_fingerprint(teacher)
     # Distilling a damaged one again costs a minute and mends it.
-    kept = read_kept(_kept_vectors(fingerprint))
-    if kept is None:
-        return None
-    name, vectors = f"{teacher.name}:static", load(kept)["vectors"]
-    return StaticEncoder(vectors, teacher.tokenizer, name=name, fingerprint=fingerprint)
+    kept = read_kept(_kept_vectors(teacher))
+    return None if kept is None else _static(teacher, load(kept)["vectors"])
 
 
 def make_static(teacher: TransformerEncoder) -> StaticEncoder:
@@ -353,8 +339,7 @@ def make_static(teacher: TransformerEncoder) -> StaticEncoder:
 
     if (kept := find_static(teacher)) is not None:
         return kept
-    encoder = StaticEncoder.distil(teacher, progress=True)
-    path = _kept_vectors(encoder.fingerprint)
+    encoder, path = _static(teacher, _distil_tokens(teacher)), _kept_vectors(teacher)
     try:
         keep_file(path, save({"vectors": encoder.vectors}))
     except OSError as error:
@@ -367,15 +352,21 @@ def make_static(teacher: TransformerEncoder) -> StaticEncoder:
     return encoder
 
 
-def _kept_vectors(fingerprint: str) -> Path:
-    return EmbeddingCache().folder / "static" / fingerprint[:32] / "vectors.safetensors"
+def _static(teacher: TransformerEncoder, vectors: NDArray[np.float32]) -> StaticEncoder:
+    name, fingerprint = f"{teacher.name}:static", _static_fingerprint(teacher)
+    return StaticEncoder(vectors, teacher.tokenizer, name=name, fingerprint=fingerprint)
+
+
+def _kept_vectors(teacher: TransformerEncoder) -> Path:
+    name = _static_fingerprint(teacher)[:32]
+    return EmbeddingCache().folder / "static" / name / "vectors.safetensors"
 
 
 def _static_fingerprint(teacher: TransformerEncoder) -> str:
     return hash_recipe([teacher.fingerprint, "static", _STATIC_VERSION, MOST_COMPONENTS])
 
 
-def _distil_tokens(teacher: TransformerEncoder, *, progress: bool) -> NDArray[np.float32]:
+def _distil_tokens(teacher: TransformerEncoder) -> NDArray[np.float32]:
     """Return a weighted vector for every token id; special tokens get zeros."""
     words = teacher.tokenizer.tokenizer
     encoding = words.encode("a")
@@ -389,7 +380,7 @@ def _distil_tokens(teacher: TransformerEncoder, *, progress: bool) -> NDArray[np
 
     backbone: Any = teacher.network.backbone
     inputs = backbone.get_input_embeddings().weight.detach().float().cpu().numpy()
-    alone = _encode_alone(teacher, before, ids, after, progress=progress)
+    alone = _encode_alone(teacher, before, ids, after)
     described = np.concatenate([_standardise(alone), _standardise(inputs[ids])], axis=1)
     reduced = described @ _principal_axes(described, MOST_COMPONENTS)
     highest = max(words.get_vocab().values())
@@ -399,12 +390,7 @@ def _distil_tokens(teacher: TransformerEncoder, *, progress: bool) -> NDArray[np
 
 
 def _encode_alone(
-    teacher: TransformerEncoder,
-    before: list[int],
-    ids: NDArray[np.int64],
-    after: list[int],
-    *,
-    progress: bool,
+    teacher: TransformerEncoder, before: list[int], ids: NDArray[np.int64], after: list[int]
 ) -> NDArray[np.float32]:
     """Return the teacher's embedding of each token as a text of its own."""
     import torch
@@ -415,7 +401,7 @@ def _encode_alone(
     result = np.empty((len(ids), teacher.dimension), dtype=np.float32)
     with (
         evaluating(teacher.network),
-        progress_bar(f"Distilling {len(ids)} tokens", len(ids), enabled=progress) as advance,
+        progress_bar(f"Distilling {len(ids)} tokens", len(ids)) as advance,
     ):
         for start in range(0, len(ids), TOKENS_PER_BATCH):
             some = ids[start : start + TOKENS_PER_BATCH]
