@@ -113,7 +113,14 @@ def fit_with_ray(
             "board": start_here(ray, _Board),
         }
         outcome = _run_workers(ray, job, scaling, progress=classifier.verbose)
-    return _install(classifier, outcome)
+    if outcome.error is not None:
+        raise error_of(*outcome.error)
+    with tempfile.TemporaryDirectory(prefix="protorynet-") as storage:
+        write_files(Path(storage, "model"), outcome.files)
+        loaded = ProtoryNetClassifier.load(Path(storage, "model"), device=classifier.device)
+    classifier._install(loaded.model_, loaded.encoder_, tuned=loaded._tuned)
+    classifier.n_skipped_ = outcome.n_skipped
+    return classifier
 
 
 def _encode_sentences(
@@ -240,18 +247,6 @@ def _run_workers(ray: ModuleType, job: dict[str, Any], scaling: Any, *, progress
         return outcome
     reason = (str(outcome).strip().splitlines() or [type(outcome).__name__])[-1]
     raise ProtoryNetError(f"training with Ray failed: {reason}")
-
-
-def _install(classifier: ProtoryNetClassifier, outcome: _Outcome) -> ProtoryNetClassifier:
-    """Give a classifier what the workers made."""
-    if outcome.error is not None:
-        raise error_of(*outcome.error)
-    with tempfile.TemporaryDirectory(prefix="protorynet-") as storage:
-        write_files(Path(storage, "model"), outcome.files)
-        loaded = ProtoryNetClassifier.load(Path(storage, "model"), device=classifier.device)
-    classifier._install(loaded.model_, loaded.encoder_, tuned=loaded._tuned)
-    classifier.n_skipped_ = outcome.n_skipped
-    return classifier
 
 
 def _train_together(job: dict[str, Any]) -> _Outcome | None:

@@ -30,7 +30,7 @@ from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_
 from protorynet.encoders.embeddings import Encoder
 from protorynet.encoders.encoder_folder import hash_recipe
 from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
-from protorynet.errors import EncoderError, MissingExtraError, ModelFormatError
+from protorynet.errors import EncoderError, ModelFormatError, import_extra
 from protorynet.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -210,11 +210,9 @@ def _make_int8(teacher: TransformerEncoder, name: str) -> OnnxEncoder:
 
 
 def _kept_graph(teacher: TransformerEncoder) -> Path:
-    try:
-        import onnxruntime
-        import torch
-    except ImportError:
-        raise MissingExtraError("An encoder in 8 bits", "onnxruntime", extra="onnx") from None
+    import torch
+
+    onnxruntime = import_extra("An encoder in 8 bits", "onnxruntime", extra="onnx")
     # Another exporter may draw another graph, and another runtime may not open it.
     version = RECIPE_VERSIONS["int8"]
     facts = [teacher.fingerprint, version, torch.__version__, onnxruntime.__version__]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from protorynet.encoders.encoder_folder import first_line
 from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
-from protorynet.errors import EncoderError, MissingExtraError, ModelFormatError
+from protorynet.errors import EncoderError, ModelFormatError, import_extra
 from protorynet.threads import map_in_threads
 
 if TYPE_CHECKING:
@@ -118,10 +118,7 @@ def open_session(
     graph: bytes, source: Path, *, inputs: Sequence[str], outputs: Sequence[str]
 ) -> InferenceSession:
     """Return a session for a graph of these inputs and outputs; `source` is named in messages."""
-    try:
-        import onnxruntime as ort
-    except ImportError:
-        raise MissingExtraError("A model in ONNX", "onnxruntime", extra="onnx") from None
+    ort = import_extra("A model in ONNX", "onnxruntime", extra="onnx")
     # Whatever names a file outside of the graph does so under this key.
     if b"location" in graph:
         raise ModelFormatError(f"{source} refers to other files; only whole graphs are read.")
@@ -169,7 +166,7 @@ def export_encoder(network: SentenceNetwork, path: Path) -> None:
     Its inputs are ``ids`` and ``mask`` (rows, tokens), whole numbers of 64 bits; its output is
     ``vectors`` (rows, dimension). Both sizes are free. Weights are written as they are now.
     """
-    onnx = _import_onnx("The export to ONNX")
+    onnx = import_extra("The export to ONNX", "onnx", extra="onnx")
     import torch
 
     config: Any = network.backbone.config
@@ -233,14 +230,6 @@ def export_graph(
         )
 
 
-def _import_onnx(what: str) -> Any:
-    try:
-        import onnx
-    except ImportError:
-        raise MissingExtraError(what, "onnx", extra="onnx") from None
-    return onnx
-
-
 def quantise(source: Path, target: Path) -> None:
     """Write an ONNX encoder whose products with weights are computed in 8 bits.
 
@@ -251,7 +240,7 @@ def quantise(source: Path, target: Path) -> None:
 
     `source` is a graph in float32, as `export_encoder` writes it.
     """
-    onnx = _import_onnx("Quantising an encoder")
+    onnx = import_extra("Quantising an encoder", "onnx", extra="onnx")
     model = onnx.load(str(source), load_external_data=False)
     if not _quantise_products(model.graph):
         raise EncoderError(

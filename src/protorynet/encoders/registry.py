@@ -167,13 +167,13 @@ def _measure_encoder(
 def _time_encoder(encoder: Encoder) -> float:
     """Return how many sentences an encoder reads in a second: the best of several passes."""
     encoder.encode(_TIMED_SENTENCES[:4])
-    until, fewest, best = time.perf_counter() + SECONDS_PER_ENCODER, 2, 0.0
-    while fewest > 0 or time.perf_counter() < until:
+    until = time.perf_counter() + SECONDS_PER_ENCODER
+    seconds: list[float] = []
+    while len(seconds) < 2 or time.perf_counter() < until:
         start = time.perf_counter()
         encoder.encode(_TIMED_SENTENCES)
-        best = max(best, len(_TIMED_SENTENCES) / (time.perf_counter() - start))
-        fewest -= 1
-    return best
+        seconds.append(time.perf_counter() - start)
+    return len(_TIMED_SENTENCES) / min(seconds)
 
 
 def _read_licence(folder: Path) -> str | None:

@@ -1,7 +1,6 @@
 """Exporting a model as a folder that ONNX Runtime reads, explanations included."""
 
 import copy
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from protorynet.encoders import (
     file_sha256,
     split_variant,
 )
-from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
+from protorynet.errors import InputError, ProtoryNetError, import_extra
 from protorynet.files import check_replaceable, replaced_directory
 from protorynet.inference.onnx_backend import (
     ENCODER,
@@ -108,8 +107,7 @@ def export_onnx(
         folder, kind="an exported model", marks=(EXPORT, READER), is_own=_OURS.__contains__
     )
     for package in ("onnx", "onnxruntime"):
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtraError("The export to ONNX", package, extra="onnx")
+        import_extra("The export to ONNX", package, extra="onnx")
     model, encoder = torch_model(predictor), predictor.encoder
     try:
         with replaced_directory(folder) as fresh:
@@ -130,14 +128,13 @@ def export_onnx(
 
 def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precision) -> bool:
     """Fill an empty folder, and say whether it should give the model's own probabilities."""
-    part, names, is_same = None, [READER], True
+    part, is_same = None, True
     _write_reader(model, fresh / READER)
     tokenizer = _tokenizer_of(encoder)
     if encoder is not None and tokenizer is not None:
         written, is_same = _write_encoder(encoder, fresh / ENCODER, precision)
         (fresh / TOKENIZER).write_text(tokenizer.tokenizer.to_str(), encoding="utf-8")
         part = EncoderPart(tokenizer.window, tokenizer.pad_token_id, written)
-        names = [*names, ENCODER, TOKENIZER]
     elif precision != "float32":
         raise InputError(
             f"--precision {precision} is about the encoder, but that of this model "
@@ -145,7 +142,6 @@ def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precis
         )
     if model.words is not None:
         (fresh / WORDS).write_bytes(model.words.to_json())
-        names = [*names, WORDS]
     exported = Exported(
         version=__version__,
         labels=model.labels,
@@ -159,7 +155,7 @@ def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precis
         validation_accuracy=model.training.validation_accuracy,
         reader_is_behind=model.edits.reader_is_behind,
         familiar=model.familiar,
-        sha256={name: file_sha256(fresh / name) for name in names},
+        sha256={path.name: file_sha256(path) for path in sorted(fresh.iterdir())},
     )
     (fresh / EXPORT).write_bytes(exported.to_json())
     lines = [

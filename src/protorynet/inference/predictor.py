@@ -154,10 +154,8 @@ class Predictor:
 
     def encode(self, sentences: Sentences) -> Embeddings:
         """Encode what `split` returned, or a part of it."""
-        assert self.encoder is not None  # there would be no sentences
-        found = encode_corpus(
-            self.encoder, sentences.texts, cache=self._cache, progress=self._progress
-        )
+        encoder = self._text_encoder()
+        found = encode_corpus(encoder, sentences.texts, cache=self._cache, progress=self._progress)
         return add_words(sentences, found, self.facts.words)
 
     def read(self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip") -> Reading:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import BinaryIO
 
-import numpy as np
 import pyarrow as pa
 
 from protorynet.data import DOCUMENTS, Chunk, Sentences, TableStream
@@ -30,10 +29,9 @@ class Written:
     n_unfamiliar: int
 
     @classmethod
-    def of(cls, parts: Iterable[Part]) -> Written:
+    def of(cls, parts: Sequence[Part]) -> Written:
         """Return how much some parts hold together."""
-        counts = np.array([[p.n_rows, p.n_left_out, p.n_unfamiliar] for p in parts], np.int64)
-        return cls(*counts.reshape(-1, 3).sum(axis=0).tolist())
+        return cls(*(sum(getattr(p, field.name) for p in parts) for field in fields(cls)))
 
 
 def predict_to_file(
