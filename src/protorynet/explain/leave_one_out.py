@@ -1,9 +1,9 @@
 """What a document loses without each of its sentences, and a match without each of its words."""
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -73,16 +73,48 @@ def explain_matches(
     members = model.prototypes.members
     positions = {member.id: position for position, member in enumerate(members)}
     pairs = [(sentence, positions[number]) for sentence, number in matches]
-    texts = [text for one, other in pairs for text in (one, members[other].sentence)]
-    space = _Space(model, encode, texts)
+    texts = dict.fromkeys(text for one, at in pairs for text in (one, members[at].sentence))
+    spans = {text: word_spans(text, _MOST_WORDS) for text in texts}
+    # What is read of each text, and of what is left without each word: "" where there is nothing.
+    variants = {
+        text: [
+            _as_encoded(model, variant)
+            for variant in (text, *(leave_out(text, span) for span in spans[text]))
+        ]
+        for text in texts
+    }
+    points = _embed(model, encode, filter(None, chain.from_iterable(variants.values())))
+
+    @torch.inference_mode()
+    def effects(text: str, target: Tensor) -> tuple[float, tuple[WordEffect, ...]]:
+        """Return how similar a text is to a point, and what each of its words does for that."""
+        known = torch.stack([points[variant] for variant in variants[text] if variant])
+        distances = pairwise_distance(known, target.double()[None], model.settings.distance)
+        near = iter(similarity(distances[:, 0], model.settings.psi_squared).tolist())
+        whole, *without = (next(near) if variant else 0.0 for variant in variants[text])
+        words = (
+            WordEffect(text[start:end], start, end, whole - less)
+            for (start, end), less in zip(spans[text], without, strict=True)
+        )
+        return whole, tuple(words)
+
     found = []
     for sentence, position in pairs:
-        likeness, words = space.effects(sentence, model.network.members[position])
+        likeness, words = effects(sentence, model.network.members[position])
         # The paper's variant shows sentences that are only near its prototypes, so the effects
         # of their words are measured from the sentence shown.
-        _, others = space.effects(members[position].sentence, space.point(sentence))
+        _, others = effects(members[position].sentence, points[variants[sentence][0]])
         found.append(Rationale(likeness, words, others))
     return found
+
+
+def _embed(model: Model, encode: Encode, texts: Iterable[str]) -> dict[str, Tensor]:
+    """Return the point of each distinct text."""
+    read = list(dict.fromkeys(texts))
+    if not read:
+        return {}
+    vectors = model.add_words(np.asarray(encode(read), np.float32), read)
+    return dict(zip(read, model.embed(vectors).double(), strict=True))
 
 
 def explain_words(
@@ -106,45 +138,6 @@ def explain_words(
         )
         explained.append(replace(explanation, sentences=sentences))
     return explained
-
-
-class _Space:
-    """Texts, and what is left of each without a word, as points that the model compares."""
-
-    def __init__(self, model: Model, encode: Encode, texts: list[str]) -> None:
-        self._model = model
-        self._spans = {text: word_spans(text, _MOST_WORDS) for text in texts}
-        variants = [
-            _as_encoded(model, variant)
-            for text, spans in self._spans.items()
-            for variant in (text, *(leave_out(text, span) for span in spans))
-        ]
-        # Where there is nothing to read, there is no point.
-        read = [text for text in dict.fromkeys(variants) if text]
-        self._numbers = {text: number for number, text in enumerate(read)}
-        self._points = torch.empty(0, 0)
-        if read:
-            vectors = model.add_words(np.asarray(encode(read), np.float32), read)
-            self._points = model.embed(vectors).double()
-
-    def point(self, text: str) -> Tensor:
-        return self._points[self._numbers[_as_encoded(self._model, text)]]
-
-    @torch.inference_mode()
-    def effects(self, text: str, target: Tensor) -> tuple[float, tuple[WordEffect, ...]]:
-        """Return how similar a text is to a point, and what each of its words does for that."""
-        spans, settings = self._spans[text], self._model.settings
-        variants = [text, *(leave_out(text, span) for span in spans)]
-        numbers = [self._numbers.get(_as_encoded(self._model, variant)) for variant in variants]
-        known = self._points[[number for number in numbers if number is not None]]
-        distances = pairwise_distance(known, target.double()[None], settings.distance)
-        near = iter(similarity(distances[:, 0], settings.psi_squared).tolist())
-        whole, *without = (0.0 if number is None else next(near) for number in numbers)
-        words = (
-            WordEffect(text[start:end], start, end, whole - less)
-            for (start, end), less in zip(spans, without, strict=True)
-        )
-        return whole, tuple(words)
 
 
 def _as_encoded(model: Model, text: str) -> str:
