@@ -37,7 +37,6 @@ class WordSequences:
 
     words: NDArray[np.int64]
     lengths: NDArray[np.int64]
-    n_words: int
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -58,7 +57,7 @@ class WordSequences:
     def joined(self, lengths: NDArray[np.int64]) -> WordSequences:
         """Return longer texts, each made of so many of these."""
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        return WordSequences(self.words, np.diff(self.offsets[starts]), self.n_words)
+        return WordSequences(self.words, np.diff(self.offsets[starts]))
 
 
 def read_words(texts: Sequence[str]) -> WordSequences:
@@ -72,7 +71,7 @@ def read_words(texts: Sequence[str]) -> WordSequences:
             read[text] = np.array(numbers, np.int64)
     pieces = [read[text] for text in texts]
     words = np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
-    return WordSequences(words, np.array([len(p) for p in pieces], np.int64), len(number))
+    return WordSequences(words, np.array([len(p) for p in pieces], np.int64))
 
 
 def shingles(texts: WordSequences, size: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -81,7 +80,7 @@ def shingles(texts: WordSequences, size: int) -> tuple[NDArray[np.uint64], NDArr
     if count <= 0:
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     random = np.random.default_rng(0)
-    values = random.integers(0, 2**63, texts.n_words, dtype=np.uint64)[texts.words]
+    values = random.integers(0, 2**63, texts.words.max() + 1, dtype=np.uint64)[texts.words]
     hashes = np.zeros(count, np.uint64)
     for at in range(size):
         hashes = hashes * _HASH_MULTIPLIER + values[at : at + count]

@@ -219,7 +219,7 @@ class PartStore:
     def __init__(
         self, output: str | Path, identity: Mapping[str, Any], *, as_folder: bool = False
     ) -> None:
-        self.output = output
+        self.output, self._name = output, hide_keys(str(output))
         self.rows_per_part: int | None = None
         self._as_folder = as_folder
         self._identity: dict[str, Any] = json.loads(json.dumps(identity))
@@ -284,7 +284,7 @@ class PartStore:
             # An address that holds what no run of ours left.
             if self._target is None and known is None and self._files.names(all_kinds=True):
                 raise InputError(
-                    f"{hide_keys(str(self.output))} holds files or folders already; choose another "
+                    f"{self._name} holds files or folders already; choose another "
                     "place, or remove them."
                 )
             self._clear()
@@ -372,10 +372,6 @@ class PartStore:
             )
         tell(f"resuming after {n_done:,} rows that are done")
         return True
-
-    @property
-    def _name(self) -> str:
-        return hide_keys(str(self.output))
 
     def _join(self, parts: Sequence[Part]) -> None:
         assert self._target is not None  # only a file on this machine is joined

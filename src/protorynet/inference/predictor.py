@@ -53,12 +53,7 @@ class TorchBackend:
     """A model computed by torch."""
 
     def __init__(self, model: Model) -> None:
-        self.model = model
-
-    @property
-    def facts(self) -> ModelFacts:
-        """The model itself."""
-        return self.model
+        self.model = self.facts = model
 
     def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match and read documents."""
@@ -104,24 +99,15 @@ class Predictor:
         progress: bool = False,
     ) -> None:
         self.backend = backend
+        self.facts, self.labels = backend.facts, backend.facts.labels
         self.encoder = encoder
         self._cache = EmbeddingCache() if cache else None
         self._progress = progress
 
     @property
-    def facts(self) -> ModelFacts:
-        """What is known of the model."""
-        return self.backend.facts
-
-    @property
     def is_on_gpu(self) -> bool:
         """Whether other work can be done while sentences are encoded."""
         return bool(getattr(self.encoder, "is_on_gpu", False))
-
-    @property
-    def labels(self) -> LabelCode:
-        """The classes."""
-        return self.facts.labels
 
     def prepare(
         self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip"
