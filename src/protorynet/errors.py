@@ -22,6 +22,8 @@ command with exit code 2 (mend the input and try again); anything else ends it w
 
 import difflib
 from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any
 
 
 def list_names(names: Sequence[object], most: int = 20) -> str:
@@ -111,3 +113,11 @@ class MissingExtraError(ProtoryNetError, ImportError):
             f"{what} needs the package {package!r}. "
             f"Install it with: pip install 'protorynet[{extra}]'"
         )
+
+
+def import_extra(what: str, package: str, *, extra: str) -> Any:
+    """Return a package that only some of the work needs, or say how to install it."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise MissingExtraError(what, package, extra=extra) from None

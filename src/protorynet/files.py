@@ -164,7 +164,7 @@ def hash_file(path: Path) -> str:
 
 
 def hash_folder(folder: Path) -> str:
-    """Return a hash of all files below a folder, hidden ones left out."""
+    """Return a hash of all files below a folder, hidden ones, such as finished parts, left out."""
     digest = hashlib.sha256()
     for name in list_files(folder):
         if not any(part.startswith(".") for part in Path(name).parts):

@@ -29,7 +29,7 @@ from protorynet.inference import (
 )
 from protorynet.labels import check_labels, learn_labels
 from protorynet.model import PRECOMPUTED
-from protorynet.progress import Advance, progress_bar, progress_told
+from protorynet.progress import progress_bar, progress_told
 from protorynet.training import clear_checkpoint, rank, tunable_encoder
 
 _MOST_LOSSES = 2  # of workers with their machine; training resumes from the last epoch
@@ -113,7 +113,14 @@ def fit_with_ray(
             "board": start_here(ray, _Board),
         }
         outcome = _run_workers(ray, job, scaling, progress=classifier.verbose)
-    return _install(classifier, outcome)
+    if outcome.error is not None:
+        raise error_of(*outcome.error)
+    with tempfile.TemporaryDirectory(prefix="protorynet-") as storage:
+        write_files(Path(storage, "model"), outcome.files)
+        loaded = ProtoryNetClassifier.load(Path(storage, "model"), device=classifier.device)
+    classifier._install(loaded.model_, loaded.encoder_, tuned=loaded._tuned)
+    classifier.n_skipped_ = outcome.n_skipped
+    return classifier
 
 
 def _encode_sentences(
@@ -224,46 +231,22 @@ def _run_workers(ray: ModuleType, job: dict[str, Any], scaling: Any, *, progress
         # Not in the main thread, whose handler of Ctrl-C Ray would replace by one that exits.
         training = threading.Thread(target=fit, daemon=True)
         training.start()
-        with _Bars(enabled=progress) as bars:
+        with contextlib.ExitStack() as bar:
+            shown, done = "", 0
             while training.is_alive():
                 training.join(_SECONDS_BETWEEN_LOOKS)
-                bars.show(*ray.get(job["board"].read.remote("progress")))
+                task, share = ray.get(job["board"].read.remote("progress"))
+                if task != shown:
+                    bar.close()
+                    advance = bar.enter_context(progress_bar(task, 100, enabled=progress))
+                    shown, done = task, 0
+                advance(int(100 * share) - done)
+                done = int(100 * share)
     outcome = results[0]
     if isinstance(outcome, _Outcome):
         return outcome
     reason = (str(outcome).strip().splitlines() or [type(outcome).__name__])[-1]
     raise ProtoryNetError(f"training with Ray failed: {reason}")
-
-
-class _Bars(contextlib.ExitStack):
-    """One progress bar after the other, as the workers come from one task to the next."""
-
-    def __init__(self, *, enabled: bool) -> None:
-        super().__init__()
-        self._enabled = enabled
-        self._task, self._percent = "", 0
-        self._advance: Advance = lambda steps: None
-
-    def show(self, task: str, share: float) -> None:
-        if task != self._task:
-            self.close()
-            self._advance = self.enter_context(progress_bar(task, 100, enabled=self._enabled))
-            self._task, self._percent = task, 0
-        percent = int(100 * share)
-        self._advance(percent - self._percent)
-        self._percent = percent
-
-
-def _install(classifier: ProtoryNetClassifier, outcome: _Outcome) -> ProtoryNetClassifier:
-    """Give a classifier what the workers made."""
-    if outcome.error is not None:
-        raise error_of(*outcome.error)
-    with tempfile.TemporaryDirectory(prefix="protorynet-") as storage:
-        write_files(Path(storage, "model"), outcome.files)
-        loaded = ProtoryNetClassifier.load(Path(storage, "model"), device=classifier.device)
-    classifier._install(loaded.model_, loaded.encoder_, tuned=loaded._tuned)
-    classifier.n_skipped_ = outcome.n_skipped
-    return classifier
 
 
 def _train_together(job: dict[str, Any]) -> _Outcome | None:

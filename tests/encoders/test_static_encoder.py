@@ -10,12 +10,12 @@ from hypothesis import given, strategies as st
 
 from protorynet.encoders import (
     EmbeddingCache,
-    StaticEncoder,
     TransformerEncoder,
     WindowedEncoder,
     encode_corpus,
     load_encoder,
 )
+from protorynet.encoders.encoder_variants import make_static
 
 SENTENCES = ["the room was clean", "rude staff", "we left", "the the the abc cab"]
 
@@ -31,7 +31,7 @@ def teacher(tiny_bert):
 
 @pytest.fixture(scope="module")
 def static(teacher):
-    return StaticEncoder.distil(teacher)
+    return make_static(teacher)
 
 
 def slow_vectors(teacher: TransformerEncoder, dimension: int) -> dict[int, Any]:
@@ -54,7 +54,7 @@ def slow_vectors(teacher: TransformerEncoder, dimension: int) -> dict[int, Any]:
 @pytest.mark.parametrize("dimension", [3, 12])
 def test_it_equals_the_slow_and_obvious_way(teacher, dimension, monkeypatch):
     monkeypatch.setattr("protorynet.encoders.encoder_variants.MOST_COMPONENTS", dimension)
-    encoder = StaticEncoder.distil(teacher)
+    encoder = make_static(teacher)
     vectors = slow_vectors(teacher, dimension)
     for sentence, each in zip(SENTENCES, encoder.encode(SENTENCES), strict=True):
         expected = sum(vectors[token] for token in teacher.tokenize([sentence])[0][1:-1])
@@ -74,7 +74,7 @@ def test_it_reads_and_counts_like_its_teacher_under_its_own_fingerprint(static, 
     changed = tiny(tiny_bert)
     with torch.no_grad():
         next(changed.network.parameters()).add_(0.1)
-    others = [StaticEncoder.distil(changed), teacher]
+    others = [make_static(changed), teacher]
     assert len({static.fingerprint, *(other.fingerprint for other in others)}) == 3
 
 

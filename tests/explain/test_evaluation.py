@@ -259,5 +259,5 @@ def test_coherence_is_the_share_of_triples_by_use(clf):
                 chance = use[a] * use[c] * use[b] / use[own].sum()
                 total += chance * (likeness[a, b] > likeness[a, c])
                 weight += chance
-    found = measure_coherence(clf.model_, lambda some, others: likeness, seed=0)
+    found = measure_coherence(clf.model_, lambda some, others: likeness)
     assert found == pytest.approx(total / weight, abs=0.05)

@@ -10,8 +10,12 @@ import pytest
 import torch
 
 from protorynet import ProtoryNetClassifier as Classifier
-from protorynet.explain import Explanation, Pattern, leave_one_out
-from protorynet.explain.leave_one_out import read_without_each
+from protorynet.explain import (
+    Explanation,
+    Pattern,
+    explanation as explanation_module,
+    falls_without_each,
+)
 from protorynet.labels import Task
 from protorynet.network import Reader, read_matches
 from protorynet.reading import Reading
@@ -166,26 +170,33 @@ def make_matches(lengths: list[int], *, is_dense: bool) -> Reading:
     return Reading(matched, similarities, matched, similarities, np.array(lengths), dense=dense)
 
 
-@pytest.mark.parametrize("batch", [1, 16, 4_096])
+@pytest.mark.parametrize("at_once", [1, 16, 8_192])
 @pytest.mark.parametrize("most_variants", [3, 256])
 @pytest.mark.parametrize("is_dense", [False, True])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_every_variant_is_read_as_a_document(layers, is_dense, most_variants, batch, monkeypatch):
-    monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_DOCUMENT", most_variants)
-    monkeypatch.setattr(leave_one_out, "_VARIANTS_PER_BATCH", batch)
+def test_every_variant_is_read_as_a_document(layers, is_dense, most_variants, at_once, monkeypatch):
+    monkeypatch.setattr(explanation_module, "_VARIANTS_PER_DOCUMENT", most_variants)
+    monkeypatch.setattr(explanation_module, "_SENTENCES_AT_ONCE", at_once)
     torch.manual_seed(layers)
     reader = Reader(_K, 3, hidden=7, layers=layers, dropout=0.5).train()
-    matches = make_matches([4, 1, 9, 2, 4], is_dense=is_dense)
     task: Task = "multilabel" if is_dense else "multiclass"
-    left_out: list[int] = []
-    for found in read_without_each(reader, matches, task):
-        for document, start, size, without in zip(*found, strict=True):
-            gone = range(start, start + size)
-            inside = range(matches.offsets[document], matches.offsets[document + 1])
-            kept = np.array([other for other in inside if other not in gone])
-            alone = read_matches(reader, matches.take(kept, np.array([len(kept)])), task)
-            np.testing.assert_allclose(without, alone.probabilities[0], atol=1e-6)
-            left_out += gone
-    of_one_sentence = {4}
-    assert sorted(left_out) == sorted(set(range(20)) - of_one_sentence)
+    matches = make_matches([4, 1, 9, 2, 4], is_dense=is_dense)
+    reading = read_matches(reader, matches, task)
+
+    def read(sentences: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        return read_matches(reader, matches.take(sentences, lengths), task).probabilities
+
+    effects = falls_without_each(reading, (0.5, 0.3, 0.2), read)
+    for document, said in enumerate(reading.probabilities):
+        leading, start = said.argmax(), reading.offsets[document]
+        length = int(reading.lengths[document])
+        size = -(-length // most_variants)
+        for first in range(0, length, size):
+            gone = range(first, min(first + size, length))
+            kept = np.array([start + at for at in range(length) if at not in gone], np.int64)
+            without = [0.5, 0.3, 0.2]
+            if len(kept):
+                without = read(kept, np.array([len(kept)]))[0]
+            expected = (said[leading] - without[leading]) / len(gone)
+            np.testing.assert_allclose(effects[start + np.array(gone)], expected, atol=1e-6)
     assert reader.training

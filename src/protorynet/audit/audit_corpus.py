@@ -28,7 +28,6 @@ FORMULA_WORDS, PASSAGE_WORDS = 8, 12
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(f"[{_UNSPACED}]|[^\\W_{_UNSPACED}]+")
 _COPIED_DOCUMENTS = 3
-_BUCKET_BITS = 24
 _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -38,7 +37,6 @@ class WordSequences:
 
     words: NDArray[np.int64]
     lengths: NDArray[np.int64]
-    n_words: int
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -59,7 +57,7 @@ class WordSequences:
     def joined(self, lengths: NDArray[np.int64]) -> WordSequences:
         """Return longer texts, each made of so many of these."""
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        return WordSequences(self.words, np.diff(self.offsets[starts]), self.n_words)
+        return WordSequences(self.words, np.diff(self.offsets[starts]))
 
 
 def read_words(texts: Sequence[str]) -> WordSequences:
@@ -73,7 +71,7 @@ def read_words(texts: Sequence[str]) -> WordSequences:
             read[text] = np.array(numbers, np.int64)
     pieces = [read[text] for text in texts]
     words = np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
-    return WordSequences(words, np.array([len(p) for p in pieces], np.int64), len(number))
+    return WordSequences(words, np.array([len(p) for p in pieces], np.int64))
 
 
 def shingles(texts: WordSequences, size: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -82,7 +80,7 @@ def shingles(texts: WordSequences, size: int) -> tuple[NDArray[np.uint64], NDArr
     if count <= 0:
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     random = np.random.default_rng(0)
-    values = random.integers(0, 2**63, texts.n_words, dtype=np.uint64)[texts.words]
+    values = random.integers(0, 2**63, texts.words.max() + 1, dtype=np.uint64)[texts.words]
     hashes = np.zeros(count, np.uint64)
     for at in range(size):
         hashes = hashes * _HASH_MULTIPLIER + values[at : at + count]
@@ -91,24 +89,15 @@ def shingles(texts: WordSequences, size: int) -> tuple[NDArray[np.uint64], NDArr
     return hashes[starts], starts
 
 
-def in_documents(
-    hashes: NDArray[np.uint64], documents: NDArray[np.int64], least: int
-) -> NDArray[np.bool_]:
-    """Say which hashes occur in at least so many documents, whose numbers never decrease."""
-    # Sorting is slow, so what is alone in its bucket is left out before.
-    buckets = (hashes >> np.uint64(64 - _BUCKET_BITS)).astype(np.int64)
-    full = np.bincount(buckets, minlength=2**_BUCKET_BITS) >= least
-    chosen = np.flatnonzero(full[buckets])
-    found = np.zeros(len(hashes), np.bool_)
-    if not len(chosen):
-        return found
-    order = chosen[np.argsort(hashes[chosen], kind="stable")]
-    ordered, owners = hashes[order], documents[order]
-    is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    is_new = is_first | np.concatenate([[True], owners[1:] != owners[:-1]])
-    group = np.cumsum(is_first) - 1
-    found[order] = (np.bincount(group, weights=is_new) >= least)[group]
-    return found
+def holders(
+    hashes: NDArray[np.uint64], documents: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return a number for each hash, and the distinct pairs of such a number and a document."""
+    import pandas as pd
+
+    numbers = pd.factorize(hashes)[0]
+    n_documents = int(documents.max(initial=0)) + 1
+    return (numbers, *np.divmod(pd.unique(numbers * n_documents + documents), n_documents))
 
 
 def find_copied(
@@ -120,7 +109,8 @@ def find_copied(
     owners = documents.owners[starts]
     kept = counted[owners]
     hashes, starts, owners = hashes[kept], starts[kept], owners[kept]
-    copied = starts[in_documents(hashes, owners, _COPIED_DOCUMENTS)]
+    numbers, held, _ = holders(hashes, owners)
+    copied = starts[np.bincount(held)[numbers] >= _COPIED_DOCUMENTS]
     edges = np.bincount(copied, minlength=len(texts.words) + 1)
     edges -= np.bincount(copied + size, minlength=len(edges))
     is_covered = np.cumsum(edges)[: len(texts.words)] > 0

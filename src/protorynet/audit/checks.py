@@ -67,7 +67,7 @@ def _about_texts(corpus: AuditCorpus, seed: int) -> list[Finding]:
         *fixed_sentences(corpus),
         *sign_findings(corpus),
         *meaning_findings(corpus, evidence),
-        *member_findings(corpus, {found.number for found, _ in artefacts}),
+        *member_findings(corpus, {found.number for found in artefacts}),
         *copy_findings(corpus),
         *copied_passages(corpus),
         *worded_shift_findings(corpus),

@@ -11,7 +11,7 @@ from protorynet.audit.audit_corpus import (
     PASSAGE_WORDS,
     AuditCorpus,
     WordSequences,
-    in_documents,
+    holders,
     shingles,
 )
 from protorynet.audit.findings import Finding, Severity, describe, quote
@@ -177,16 +177,9 @@ def _pairs_of_two(
     hashes: NDArray[np.uint64], owners: NDArray[np.int64], is_test: NDArray[np.bool_]
 ) -> set[tuple[int, int]]:
     """Return the pairs of test and training document with a passage that no third one holds."""
-    shared = in_documents(hashes, owners, 2)
-    hashes, owners = hashes[shared], owners[shared]
-    order = np.lexsort((owners, hashes))
-    hashes, owners = hashes[order], owners[order]
-    is_new = np.ones(len(hashes), np.bool_)
-    is_new[1:] = (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])
-    hashes, owners = hashes[is_new], owners[is_new]
-    _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
-    first = first[counts == 2]
-    pairs = np.stack([owners[first], owners[first + 1]], axis=1)
+    _, held, documents = holders(hashes, owners)
+    two = np.flatnonzero(np.bincount(held)[held] == 2)
+    pairs = documents[two[np.argsort(held[two], kind="stable")]].reshape(-1, 2)
     pairs = pairs[is_test[pairs[:, 0]] != is_test[pairs[:, 1]]]
     pairs = np.where(is_test[pairs[:, :1]], pairs, pairs[:, ::-1])
     found, times = np.unique(pairs, axis=0, return_counts=True)

@@ -1,6 +1,7 @@
 """Findings about what no single author wrote: leftovers, remarks, passages and signs."""
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,14 +107,11 @@ class _Repeated(NamedTuple):
     sentence: int
     n_documents: int
     label: int
-    rate: float
+    rate: float  # of documents with this label
+    expected: float = 0.0  # by its words
 
 
-Artefacts = list[tuple[_Repeated, float]]
-"""Sentences that give the class away, with what their words let expect of it."""
-
-
-def find_artefacts(corpus: AuditCorpus, evidence: WordEvidence) -> Artefacts:
+def find_artefacts(corpus: AuditCorpus, evidence: WordEvidence) -> list[_Repeated]:
     """Look for repeated sentences that give the class away though their words say nothing."""
     from scipy.stats import binom
 
@@ -121,7 +119,7 @@ def find_artefacts(corpus: AuditCorpus, evidence: WordEvidence) -> Artefacts:
     base = corpus.truth[corpus.is_first].mean(axis=0)
     labels = [found.label for found in candidates]
     chosen = sorted(set(labels), key=lambda label: (-labels.count(label), label))[:_MOST_CLASSES]
-    artefacts: Artefacts = []
+    artefacts: list[_Repeated] = []
     for label in chosen:
         mine = [found for found in candidates if found.label == label]
         rates = evidence.rates(label, np.array([found.sentence for found in mine]))
@@ -133,20 +131,18 @@ def find_artefacts(corpus: AuditCorpus, evidence: WordEvidence) -> Artefacts:
                 and found.rate - expected >= _FAR_FROM_USUAL
                 and chance * tests < _SIGNIFICANT
             ):
-                artefacts.append((found, expected))
-    return sorted(artefacts, key=lambda pair: (-pair[0].n_documents, pair[0].number))
+                artefacts.append(found._replace(expected=expected))
+    return sorted(artefacts, key=lambda found: (-found.n_documents, found.number))
 
 
-def artefact_sentences(corpus: AuditCorpus, artefacts: Artefacts) -> list[Finding]:
+def artefact_sentences(corpus: AuditCorpus, artefacts: list[_Repeated]) -> list[Finding]:
     """Describe the frequent ones each, and the others together."""
     base = corpus.truth[corpus.is_first].mean(axis=0)
     least = _FREQUENT * int(corpus.is_first.sum())
-    rare = [found for found, _ in artefacts if found.n_documents < least]
-    return [
-        _describe_artefact(corpus, found, expected, float(base[found.label]))
-        for found, expected in artefacts
-        if found.n_documents >= least
-    ] + _describe_rare_artefacts(corpus, rare)
+    often = [found for found in artefacts if found.n_documents >= least]
+    described = [_describe_artefact(corpus, each, float(base[each.label])) for each in often]
+    rare = [found for found in artefacts if found.n_documents < least]
+    return described + _describe_rare_artefacts(corpus, rare)
 
 
 def _find_telling(corpus: AuditCorpus) -> tuple[list[_Repeated], int]:
@@ -184,9 +180,7 @@ def _is_list_number(corpus: AuditCorpus, sentence: int) -> bool:
     return bool((corpus.share_from_end[same] > 0).mean() > 0.5)
 
 
-def _describe_artefact(
-    corpus: AuditCorpus, found: _Repeated, expected: float, base: float
-) -> Finding:
+def _describe_artefact(corpus: AuditCorpus, found: _Repeated, base: float) -> Finding:
     sentences = np.flatnonzero(corpus.same_sentence == found.number)
     sentence, name = corpus.sentences[found.sentence], corpus.model.labels.names[found.label]
     whole = int(corpus.is_first.sum())
@@ -202,7 +196,7 @@ def _describe_artefact(
         "class": name,
         "class_rate": found.rate,
         "usual_class_rate": base,
-        "class_rate_expected_from_its_words": expected,
+        "class_rate_expected_from_its_words": found.expected,
         "share_at_the_end": at_end,
         "prototype": prototype.id,
         "prototype_sentence": quote(member.sentence),
@@ -253,11 +247,10 @@ def _count_changes_without(corpus: AuditCorpus, sentences: NDArray[np.int64]) ->
     return int(changed.sum()), int(touched.sum())
 
 
-def fixed_sentences(corpus: AuditCorpus) -> list[Finding]:
+def fixed_sentences(corpus: AuditCorpus) -> Iterator[Finding]:
     """Look for sentences that begin or end many documents of all classes."""
     whole = int(corpus.is_first.sum())
     base = corpus.truth[corpus.is_first].mean(axis=0)
-    findings = []
     offsets = corpus.reading.offsets
     for edge, edges in (("first", offsets[:-1]), ("last", offsets[1:] - 1)):
         at_edge = edges[corpus.is_first]
@@ -275,8 +268,7 @@ def fixed_sentences(corpus: AuditCorpus) -> list[Finding]:
                     "n_documents": int(counts[k]),
                     "share_of_documents": counts[k] / whole,
                 }
-                findings.append(describe("fixed_sentence", "note", evidence, whole=whole))
-    return findings
+                yield describe("fixed_sentence", "note", evidence, whole=whole)
 
 
 def copied_passages(corpus: AuditCorpus) -> list[Finding]:

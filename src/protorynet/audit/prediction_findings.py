@@ -1,5 +1,6 @@
 """Findings about predictions, and about test data that do not look like the training data."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -117,25 +118,23 @@ def _describe_suspects(
     return sorted(found, key=lambda suspect: -suspect["probability"])
 
 
-def _classes_in_test(corpus: AuditCorpus) -> list[Finding]:
+def _classes_in_test(corpus: AuditCorpus) -> Iterator[Finding]:
     """Look for classes that the test data or the predictions for it lack."""
     there = corpus.truth[corpus.is_test].sum(axis=0)
     given = corpus.predicted[corpus.is_test].sum(axis=0)
     names = corpus.model.labels.names
-    findings = []
     for name, count, times in zip(names, there.tolist(), given.tolist(), strict=True):
         if not count:
-            findings.append(describe("class_not_in_test", "warning", {"class": name}))
+            yield describe("class_not_in_test", "warning", {"class": name})
         elif not times:
             severity: Severity = "serious" if count >= _ENOUGH_OF_A_CLASS else "warning"
             evidence = {"class": name, "n_test_documents": count}
-            findings.append(describe("class_never_predicted", severity, evidence))
+            yield describe("class_never_predicted", severity, evidence)
     figures = corpus.test_figures
     if rare := figures.rarely_found:
         evidence = {"classes": [each.to_dict() for each in rare]}
         facts = {"listed": list_classes(rare), "remedy": figures.remedy_for(rare)}
-        findings.append(describe("low_recall", "warning", evidence, **facts))
-    return findings
+        yield describe("low_recall", "warning", evidence, **facts)
 
 
 def _order_not_used(corpus: AuditCorpus, seed: int) -> list[Finding]:
@@ -231,17 +230,15 @@ def worded_shift_findings(corpus: AuditCorpus) -> list[Finding]:
     return [*_unknown_words(corpus), *_other_length(corpus), *_cut_sentences(corpus)]
 
 
-def empty_documents(corpus: AuditCorpus) -> list[Finding]:
+def empty_documents(corpus: AuditCorpus) -> Iterator[Finding]:
     """Count the documents without a sentence."""
-    findings = []
     for is_test, empty in zip((False, True), corpus.n_empty, strict=True):
         if not empty:
             continue
         whole = empty + int((corpus.is_test == is_test).sum())
         evidence = {"split": "test" if is_test else "train", "n_documents": empty}
         severity: Severity = "warning" if empty / whole >= _MANY_EMPTY else "note"
-        findings.append(describe("empty_documents", severity, evidence, whole=whole))
-    return findings
+        yield describe("empty_documents", severity, evidence, whole=whole)
 
 
 def _unknown_words(corpus: AuditCorpus) -> list[Finding]:

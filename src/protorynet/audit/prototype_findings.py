@@ -1,6 +1,7 @@
 """Findings about prototypes and members: what they stand for, how they are used and scored."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -54,16 +55,12 @@ def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
         return []
     ordered = sorted(shares, key=lambda position: -shares[position][1])
     taken = float(np.isin(matched, ordered).mean())
-    repeated = {
-        position: corpus.most_copied(near[position][corpus.formulas[near[position]]], 3)
-        for position in ordered
-    }
     examples = [
         {
             **prototype_evidence(corpus, position),
             "share_of_formulas": float(shares[position][0]),
             "share_of_copied_passages": float(shares[position][1]),
-            "repeated": [quote(corpus.sentences[sentence]) for sentence, _ in repeated[position]],
+            "repeated": _most_copied(corpus, near[position][corpus.formulas[near[position]]], 3),
         }
         for position in ordered
     ]
@@ -87,9 +84,8 @@ def _copied_shares(corpus: AuditCorpus, sentences: NDArray[np.int64]) -> NDArray
     return np.asarray((copied * words).sum(axis=1) / max(int(words.sum()), 1))
 
 
-def _one_text(corpus: AuditCorpus) -> list[Finding]:
+def _one_text(corpus: AuditCorpus) -> Iterator[Finding]:
     """Look for prototypes most of whose sentences are one and the same text."""
-    findings = []
     for position in range(len(corpus.model.prototypes)):
         sentences = np.flatnonzero(corpus.reading.prototypes == position)
         if len(sentences) < _ENOUGH_SENTENCES:
@@ -109,13 +105,11 @@ def _one_text(corpus: AuditCorpus) -> list[Finding]:
             "examples": [prototype_evidence(corpus, position)],
         }
         facts = {"n_all": len(sentences), "misleads": one != other}
-        findings.append(describe("repeated_text_prototype", "warning", evidence, **facts))
-    return findings
+        yield describe("repeated_text_prototype", "warning", evidence, **facts)
 
 
-def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
+def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> Iterator[Finding]:
     base = corpus.truth.mean(axis=0)
-    findings = []
     for position, rates in _class_rates(corpus).items():
         label = int((rates - base).argmax())
         if rates[label] < _PURE or rates[label] - base[label] < _PURER_THAN_USUAL:
@@ -136,8 +130,7 @@ def _pure(corpus: AuditCorpus, evidence: WordEvidence) -> list[Finding]:
             "class_rate_expected_from_its_words": expected,
             "examples": [{**prototype_evidence(corpus, position), "sentences": sentences}],
         }
-        findings.append(describe("pure_prototype", "warning", figures))
-    return findings
+        yield describe("pure_prototype", "warning", figures)
 
 
 def _foreign(corpus: AuditCorpus) -> list[Finding]:
@@ -279,7 +272,9 @@ def member_findings(corpus: AuditCorpus, telling: set[int]) -> list[Finding]:
             "text": quote(prototypes.members[at].sentence),
             "reason": reasons[at],
             "times": int(uses[at]),
-            "repeated": _most_frequent(corpus, at) if reasons[at] == _TELLING else [],
+            "repeated": _most_copied(corpus, np.flatnonzero(corpus.reading.members == at), 1)
+            if reasons[at] == _TELLING
+            else [],
         }
         for at in ordered[:_MEMBERS_SHOWN]
     ]
@@ -320,10 +315,9 @@ def _find_reasons(corpus: AuditCorpus, telling: set[int]) -> dict[int, str]:
     return reasons
 
 
-def _most_frequent(corpus: AuditCorpus, member: int) -> list[str]:
-    """Return the sentence that a member stands for most often."""
-    sentences = np.flatnonzero(corpus.reading.members == member)
-    return [quote(corpus.sentences[at]) for at, _ in corpus.most_copied(sentences, 1)]
+def _most_copied(corpus: AuditCorpus, sentences: NDArray[np.int64], most: int) -> list[str]:
+    """Return those of some sentences that make the most text together."""
+    return [quote(corpus.sentences[at]) for at, _ in corpus.most_copied(sentences, most)]
 
 
 def _largest_source(corpus: AuditCorpus, count: int) -> NDArray[np.int64]:

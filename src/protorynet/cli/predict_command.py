@@ -135,10 +135,10 @@ def _check_paths(
 def _identity(model: Path, files: list[Path]) -> dict[str, Any]:
     """Return what the rows done are made with and of."""
     from protorynet import __version__
-    from protorynet.inference import hash_model
+    from protorynet.files import hash_folder
 
     read = [[str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns] for p in files]
-    return {"protorynet": __version__, "model": hash_model(model), "inputs": read}
+    return {"protorynet": __version__, "model": hash_folder(model), "inputs": read}
 
 
 def _write(

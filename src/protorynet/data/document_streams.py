@@ -86,6 +86,7 @@ class TableStream:
         mixed = dict.fromkeys(name for table in tables for name in table.mixed)
         notes = [f"column {n!r} mixes values of several kinds and is left out" for n in mixed]
         self._tables = list(tables)
+        self.n_tables = len(tables)
         self.n_rows: int | None = None
         self.n_documents: int | None = None
         self.n_blank = 0
@@ -100,11 +101,6 @@ class TableStream:
         if self._tables[0].head is None:
             self._read_through(notes)
         self.notes = tuple(notes)
-
-    @property
-    def n_tables(self) -> int:
-        """How many tables there are."""
-        return len(self._tables)
 
     @property
     def is_small(self) -> bool:

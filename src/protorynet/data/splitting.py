@@ -298,23 +298,14 @@ def sequence_text(length: int) -> str:
 
 def sequence_sentences(lengths: NDArray[np.int64]) -> Sentences:
     """Describe the steps of sequences that are not text; offsets are those in `sequence_text`."""
-    texts, written, starts, ends = [], [], [], []
-    for document, length in enumerate(lengths.tolist()):
-        at = 0
-        for step, name in enumerate(sequence_text(length).split("\n"), start=1):
-            texts.append(f"sequence {document}, step {step}")
-            written.append(name)
-            starts.append(at)
-            ends.append(at + len(name))
-            at += len(name) + 1
-    return Sentences(
-        tuple(texts),
-        tuple(written),
-        np.array(starts, np.int64),
-        np.array(ends, np.int64),
-        np.repeat(np.arange(len(lengths)), lengths).astype(np.int64),
-        len(lengths),
-    )
+    written = [line for length in lengths.tolist() for line in sequence_text(length).split("\n")]
+    documents = np.repeat(np.arange(len(lengths)), lengths)
+    texts = (f"sequence {number}, {line}" for number, line in zip(documents, written, strict=True))
+    sizes = np.array([len(line) for line in written], np.int64)
+    # Each line is followed by its end, and each document begins anew.
+    before = np.cumsum(sizes + 1) - sizes - 1
+    starts = before - np.repeat(before[np.cumsum(lengths) - lengths], lengths)
+    return Sentences(tuple(texts), tuple(written), starts, starts + sizes, documents, len(lengths))
 
 
 def _paper_spans(document: str, _: Splitter) -> list[tuple[int, int]]:

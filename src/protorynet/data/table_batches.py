@@ -36,7 +36,7 @@ from protorynet.data.table_files import (
     rows_after,
     table_ending,
 )
-from protorynet.errors import MissingExtraError, TableError
+from protorynet.errors import TableError, import_extra
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _HEADER_BYTES = 2**20
@@ -284,11 +284,7 @@ _ROWS_AT_ONCE = 4_096
 
 def load_openpyxl() -> Any:
     """Return the library that reads and writes workbooks, or say what to install."""
-    try:
-        import openpyxl
-    except ImportError:
-        raise MissingExtraError("An Excel file", "openpyxl", extra="excel") from None
-    return openpyxl
+    return import_extra("An Excel file", "openpyxl", extra="excel")
 
 
 def open_excel(path: Path) -> BatchReader:

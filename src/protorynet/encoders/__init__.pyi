@@ -21,8 +21,8 @@ from .onnx_encoder import (
     OnnxEncoder as OnnxEncoder,
     export_encoder as export_encoder,
     export_graph as export_graph,
+    export_int8 as export_int8,
     open_session as open_session,
-    quantise as quantise,
     run_session as run_session,
 )
 from .registry import (

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -47,13 +46,6 @@ _WEIGHTS = "model.safetensors"
 _Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-@dataclass
-class States:
-    """The vectors of all tokens, by the name that transformers gives them."""
-
-    last_hidden_state: Tensor
-
-
 class Bert(nn.Module):
     """The transformer itself, without pooling. `config` has the values of its config.json."""
 
@@ -83,10 +75,11 @@ class Bert(nn.Module):
         *,
         packing: Packing | None = None,
         return_dict: bool = True,
-    ) -> States:
+    ) -> SimpleNamespace:
         """Read rows of token ids; the mask is 0 on padding. With `packing`, one row of many texts.
 
-        Texts in one row do not see each other, and nothing is computed for padding.
+        Texts in one row do not see each other, and nothing is computed for padding. The vectors of
+        all tokens go by the name that transformers gives them, `last_hidden_state`.
         """
         if packing is not None:
             positions, attend = packing.positions, _attend_packed(packing)
@@ -100,7 +93,7 @@ class Bert(nn.Module):
         layers: Any = self.encoder["layer"]
         for layer in layers:
             states = layer(states, attend)
-        return States(states)
+        return SimpleNamespace(last_hidden_state=states)
 
     def get_input_embeddings(self) -> nn.Module:
         """Return the table of the tokens' vectors."""

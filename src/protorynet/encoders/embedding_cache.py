@@ -78,13 +78,15 @@ class Segment:
         vectors = self._load(self.vectors_path, np.float32)
         if keys is None or vectors is None:
             return None
-        if (chosen := _choose(keys, vectors, positions)) is None:
-            self._discard()
-            return None
-        # The time of last use decides which segment goes first when the cache is full.
-        with contextlib.suppress(OSError):
-            os.utime(self.keys_path)
-        return chosen
+        if keys.shape == (len(vectors), 3) and positions.max() < len(keys):
+            kept, chosen = keys[positions], np.asarray(vectors[positions])
+            if (kept[:, 2] == _checksums(kept, chosen)).all() and np.isfinite(chosen).all():
+                # The time of last use decides which segment goes first when the cache is full.
+                with contextlib.suppress(OSError):
+                    os.utime(self.keys_path)
+                return chosen
+        self._discard()
+        return None
 
     def remove(self) -> None:
         """Remove both files, the keys first, so that no reader takes it for complete."""
@@ -197,7 +199,9 @@ class EmbeddingCache:
 
     def _index(self, encoder: Encoder) -> _Index:
         folder = self._encoder_folder(encoder)
-        segments = tuple(list_segments(folder))
+        names = (entry.name for entry in _scan(folder) if _SEGMENT_FILE.fullmatch(entry.name))
+        keys = sorted(name for name in names if name.endswith(".keys.npy"))
+        segments = tuple(Segment(folder, name[:32]) for name in keys)
         known = self._indexes.get(folder.name)
         if known is None or known.listed != segments:
             known = self._indexes[folder.name] = _build_index(segments)
@@ -250,12 +254,6 @@ def _build_index(listed: tuple[Segment, ...]) -> _Index:
     segments = tuple(segment for segment, _ in usable)
     # Halves side by side, so that searching the first half does not stride over the second.
     return _Index(listed, segments, np.asfortranarray(keys[order]), owners[order], positions[order])
-
-
-def list_segments(folder: Path) -> list[Segment]:
-    """Return the complete segments of an encoder's folder, in the order of their ids."""
-    names = sorted(entry.name for entry in _scan(folder) if _SEGMENT_FILE.fullmatch(entry.name))
-    return [Segment(folder, name[:32]) for name in names if name.endswith(".keys.npy")]
 
 
 def write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> None:
@@ -349,17 +347,6 @@ def _hash_sentences(sentences: Sequence[str]) -> NDArray[np.uint64]:
         for text in sentences
     ]
     return np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2).astype(np.uint64)
-
-
-def _choose(
-    keys: NDArray[np.uint64], vectors: NDArray[np.float32], positions: NDArray[np.int64]
-) -> NDArray[np.float32] | None:
-    """Return the vectors at some positions, None where one of them is not what was written."""
-    if keys.shape != (len(vectors), 3) or positions.max() >= len(keys):
-        return None
-    kept, chosen = keys[positions], np.asarray(vectors[positions])
-    is_same = (kept[:, 2] == _checksums(kept, chosen)).all()
-    return chosen if is_same and np.isfinite(chosen).all() else None
 
 
 def _checksums(keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> NDArray[np.uint64]:

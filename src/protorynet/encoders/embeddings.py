@@ -63,14 +63,6 @@ class Embeddings:
     vectors: NDArray[np.float32]
     index: NDArray[np.int64]
 
-    def __len__(self) -> int:
-        return len(self.index)
-
-    @property
-    def dimension(self) -> int:
-        """Number of components of a vector."""
-        return int(self.vectors.shape[1])
-
 
 def encode_corpus(
     encoder: Encoder,

@@ -30,7 +30,7 @@ from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_
 from protorynet.encoders.embeddings import Encoder
 from protorynet.encoders.encoder_folder import hash_recipe
 from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
-from protorynet.errors import EncoderError, MissingExtraError, ModelFormatError
+from protorynet.errors import EncoderError, ModelFormatError, import_extra
 from protorynet.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -159,6 +159,8 @@ class Bfloat16Encoder:
         self.fingerprint = _fingerprint(teacher, "bf16")
         self.dimension, self.window = teacher.dimension, teacher.window
         self.source, self.tokenizer = teacher.source, teacher.tokenizer
+        self.encode, self.count_tokens = teacher.encode, teacher.count_tokens
+        self.is_on_gpu = teacher.is_on_gpu
         network: Any = teacher.network
         if not (teacher.is_on_gpu or is_bfloat16_safe() or _survives_bfloat16()):
             raise EncoderError(
@@ -173,19 +175,6 @@ class Bfloat16Encoder:
             )
         network.backbone.bfloat16().register_forward_hook(_widen)
         self.teacher = teacher
-
-    @property
-    def is_on_gpu(self) -> bool:
-        """Whether other work can be done while it encodes."""
-        return self.teacher.is_on_gpu
-
-    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
-        """Return one vector per sentence; what lies beyond the window is not read."""
-        return self.teacher.encode(sentences)
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.teacher.count_tokens(texts)
 
 
 def _widen(backbone: Any, given: Any, output: Any) -> None:
@@ -221,11 +210,9 @@ def _make_int8(teacher: TransformerEncoder, name: str) -> OnnxEncoder:
 
 
 def _kept_graph(teacher: TransformerEncoder) -> Path:
-    try:
-        import onnxruntime
-        import torch
-    except ImportError:
-        raise MissingExtraError("An encoder in 8 bits", "onnxruntime", extra="onnx") from None
+    import torch
+
+    onnxruntime = import_extra("An encoder in 8 bits", "onnxruntime", extra="onnx")
     # Another exporter may draw another graph, and another runtime may not open it.
     version = RECIPE_VERSIONS["int8"]
     facts = [teacher.fingerprint, version, torch.__version__, onnxruntime.__version__]
@@ -233,12 +220,11 @@ def _kept_graph(teacher: TransformerEncoder) -> Path:
 
 
 def _write_graph(teacher: TransformerEncoder, path: Path) -> bytes:
-    from protorynet.encoders.onnx_encoder import export_encoder, quantise
+    from protorynet.encoders.onnx_encoder import export_int8
 
     with TemporaryDirectory() as folder:
-        whole, small = Path(folder) / "float32.onnx", Path(folder) / "int8.onnx"
-        export_encoder(teacher.network, whole)
-        quantise(whole, small)
+        small = Path(folder) / "int8.onnx"
+        export_int8(teacher.network, small)
         graph = small.read_bytes()
     try:
         keep_file(path, graph)
@@ -298,16 +284,6 @@ class StaticEncoder:
         self.blank = direction.astype(np.float32)
         self.tokenizer = tokenizer
 
-    @classmethod
-    def distil(cls, teacher: TransformerEncoder, *, progress: bool = False) -> StaticEncoder:
-        """Return the static encoder of a transformer's vocabulary."""
-        return cls(
-            _distil_tokens(teacher, progress=progress),
-            teacher.tokenizer,
-            name=f"{teacher.name}:static",
-            fingerprint=_static_fingerprint(teacher),
-        )
-
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one vector per sentence; what lies beyond the window is not read."""
         result = np.empty((len(sentences), self.dimension), dtype=np.float32)
@@ -350,13 +326,9 @@ def find_static(teacher: TransformerEncoder) -> StaticEncoder | None:
     """Return the encoder that was distilled before and kept beside the embeddings, or None."""
     from safetensors.numpy import load
 
-    fingerprint = _static_fingerprint(teacher)
     # Distilling a damaged one again costs a minute and mends it.
-    kept = read_kept(_kept_vectors(fingerprint))
-    if kept is None:
-        return None
-    name, vectors = f"{teacher.name}:static", load(kept)["vectors"]
-    return StaticEncoder(vectors, teacher.tokenizer, name=name, fingerprint=fingerprint)
+    kept = read_kept(_kept_vectors(teacher))
+    return None if kept is None else _static(teacher, load(kept)["vectors"])
 
 
 def make_static(teacher: TransformerEncoder) -> StaticEncoder:
@@ -365,8 +337,7 @@ def make_static(teacher: TransformerEncoder) -> StaticEncoder:
 
     if (kept := find_static(teacher)) is not None:
         return kept
-    encoder = StaticEncoder.distil(teacher, progress=True)
-    path = _kept_vectors(encoder.fingerprint)
+    encoder, path = _static(teacher, _distil_tokens(teacher)), _kept_vectors(teacher)
     try:
         keep_file(path, save({"vectors": encoder.vectors}))
     except OSError as error:
@@ -379,15 +350,21 @@ def make_static(teacher: TransformerEncoder) -> StaticEncoder:
     return encoder
 
 
-def _kept_vectors(fingerprint: str) -> Path:
-    return EmbeddingCache().folder / "static" / fingerprint[:32] / "vectors.safetensors"
+def _static(teacher: TransformerEncoder, vectors: NDArray[np.float32]) -> StaticEncoder:
+    name, fingerprint = f"{teacher.name}:static", _static_fingerprint(teacher)
+    return StaticEncoder(vectors, teacher.tokenizer, name=name, fingerprint=fingerprint)
+
+
+def _kept_vectors(teacher: TransformerEncoder) -> Path:
+    name = _static_fingerprint(teacher)[:32]
+    return EmbeddingCache().folder / "static" / name / "vectors.safetensors"
 
 
 def _static_fingerprint(teacher: TransformerEncoder) -> str:
     return hash_recipe([teacher.fingerprint, "static", _STATIC_VERSION, MOST_COMPONENTS])
 
 
-def _distil_tokens(teacher: TransformerEncoder, *, progress: bool) -> NDArray[np.float32]:
+def _distil_tokens(teacher: TransformerEncoder) -> NDArray[np.float32]:
     """Return a weighted vector for every token id; special tokens get zeros."""
     words = teacher.tokenizer.tokenizer
     encoding = words.encode("a")
@@ -401,7 +378,7 @@ def _distil_tokens(teacher: TransformerEncoder, *, progress: bool) -> NDArray[np
 
     backbone: Any = teacher.network.backbone
     inputs = backbone.get_input_embeddings().weight.detach().float().cpu().numpy()
-    alone = _encode_alone(teacher, before, ids, after, progress=progress)
+    alone = _encode_alone(teacher, before, ids, after)
     described = np.concatenate([_standardise(alone), _standardise(inputs[ids])], axis=1)
     reduced = described @ _principal_axes(described, MOST_COMPONENTS)
     highest = max(words.get_vocab().values())
@@ -411,12 +388,7 @@ def _distil_tokens(teacher: TransformerEncoder, *, progress: bool) -> NDArray[np
 
 
 def _encode_alone(
-    teacher: TransformerEncoder,
-    before: list[int],
-    ids: NDArray[np.int64],
-    after: list[int],
-    *,
-    progress: bool,
+    teacher: TransformerEncoder, before: list[int], ids: NDArray[np.int64], after: list[int]
 ) -> NDArray[np.float32]:
     """Return the teacher's embedding of each token as a text of its own."""
     import torch
@@ -427,7 +399,7 @@ def _encode_alone(
     result = np.empty((len(ids), teacher.dimension), dtype=np.float32)
     with (
         evaluating(teacher.network),
-        progress_bar(f"Distilling {len(ids)} tokens", len(ids), enabled=progress) as advance,
+        progress_bar(f"Distilling {len(ids)} tokens", len(ids)) as advance,
     ):
         for start in range(0, len(ids), TOKENS_PER_BATCH):
             some = ids[start : start + TOKENS_PER_BATCH]

@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from protorynet.encoders.encoder_folder import first_line
 from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
-from protorynet.errors import EncoderError, MissingExtraError, ModelFormatError
+from protorynet.errors import EncoderError, ModelFormatError, import_extra
 from protorynet.threads import map_in_threads
 
 if TYPE_CHECKING:
@@ -117,10 +118,7 @@ def open_session(
     graph: bytes, source: Path, *, inputs: Sequence[str], outputs: Sequence[str]
 ) -> InferenceSession:
     """Return a session for a graph of these inputs and outputs; `source` is named in messages."""
-    try:
-        import onnxruntime as ort
-    except ImportError:
-        raise MissingExtraError("A model in ONNX", "onnxruntime", extra="onnx") from None
+    ort = import_extra("A model in ONNX", "onnxruntime", extra="onnx")
     # Whatever names a file outside of the graph does so under this key.
     if b"location" in graph:
         raise ModelFormatError(f"{source} refers to other files; only whole graphs are read.")
@@ -168,7 +166,7 @@ def export_encoder(network: SentenceNetwork, path: Path) -> None:
     Its inputs are ``ids`` and ``mask`` (rows, tokens), whole numbers of 64 bits; its output is
     ``vectors`` (rows, dimension). Both sizes are free. Weights are written as they are now.
     """
-    onnx = _import_onnx("The export to ONNX")
+    onnx = import_extra("The export to ONNX", "onnx", extra="onnx")
     import torch
 
     config: Any = network.backbone.config
@@ -193,6 +191,14 @@ def export_encoder(network: SentenceNetwork, path: Path) -> None:
         ) from error
     finally:
         config._attn_implementation = attention
+
+
+def export_int8(network: SentenceNetwork, path: Path) -> None:
+    """Write a network like `export_encoder`, its products with weights in 8 bits."""
+    with TemporaryDirectory(dir=path.parent, prefix=".float32.") as folder:
+        whole = Path(folder) / path.name
+        export_encoder(network, whole)
+        quantise(whole, path)
 
 
 def export_graph(
@@ -224,14 +230,6 @@ def export_graph(
         )
 
 
-def _import_onnx(what: str) -> Any:
-    try:
-        import onnx
-    except ImportError:
-        raise MissingExtraError(what, "onnx", extra="onnx") from None
-    return onnx
-
-
 def quantise(source: Path, target: Path) -> None:
     """Write an ONNX encoder whose products with weights are computed in 8 bits.
 
@@ -242,7 +240,7 @@ def quantise(source: Path, target: Path) -> None:
 
     `source` is a graph in float32, as `export_encoder` writes it.
     """
-    onnx = _import_onnx("Quantising an encoder")
+    onnx = import_extra("Quantising an encoder", "onnx", extra="onnx")
     model = onnx.load(str(source), load_external_data=False)
     if not _quantise_products(model.graph):
         raise EncoderError(

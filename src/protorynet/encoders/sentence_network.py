@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from protorynet.encoders.bert import Bert
+from protorynet.reading import group_by_length
 
 # Sentences are compared in groups of like length where there is no kernel for uneven ones.
-MOST_PADDING_IN_GROUPS = 0.2
+_TOKENS_PER_GROUP = 512  # padding included, so that there is little of it
 
 
 class Dense(nn.Module):
@@ -118,22 +119,13 @@ class Packing:
     @cached_property
     def groups(self) -> list[tuple[Tensor, Tensor]]:
         """Sentences of like length: the positions of their tokens, padded, and which are real."""
-        order = torch.argsort(self.lengths, stable=True)
-        lengths = self.lengths[order].tolist()
-        groups, start = [], 0
-        while start < len(lengths):
-            stop, tokens = start, 0
-            while stop < len(lengths):
-                tokens += lengths[stop]
-                padded = (stop + 1 - start) * lengths[stop]
-                if padded - tokens > MOST_PADDING_IN_GROUPS * padded:
-                    break
-                stop += 1
-            chosen = order[start:stop]
-            inside = torch.arange(lengths[stop - 1], device=chosen.device)
-            real = inside < self.lengths[chosen, None]
+        groups, device = [], self.lengths.device
+        for numbers in group_by_length(self.lengths.cpu().numpy(), _TOKENS_PER_GROUP):
+            chosen = torch.from_numpy(numbers).to(device)
+            lengths = self.lengths[chosen, None]
+            inside = torch.arange(int(lengths.max()), device=device)
+            real = inside < lengths
             groups.append((torch.where(real, self.bounds[chosen, None] + inside, 0), real))
-            start = stop
         return groups
 
 

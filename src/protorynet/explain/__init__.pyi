@@ -29,8 +29,8 @@ from .explanation import (
     ModelFacts as ModelFacts,
     SentenceExplanation as SentenceExplanation,
     WordEffect as WordEffect,
-    explain_documents as explain_documents,
     explain_reading as explain_reading,
+    falls_without_each as falls_without_each,
 )
 from .leave_one_out import (
     explain_matches as explain_matches,

@@ -14,7 +14,6 @@ from protorynet.explain.quotient import (
     BeliefReader,
     PrefixTree,
     Quotient,
-    Walk,
     form_quotient,
     grow_tree,
     merge_while_faithful,
@@ -94,11 +93,11 @@ class _ReadDocuments:
     def __init__(self, model: Model, reading: Reading) -> None:
         self.reading = reading
         self.members = model.labels.decide(reading.probabilities)
-        self.walk = Walk(reading, self.members[:, 0])
+        self.tree = grow_tree(reading, self.members[:, 0])
 
     def fidelity(self, machine: _Machine, label: int) -> float:
-        walk = self.walk.for_class(self.members[:, label])
-        return walk.fidelity(machine.table, machine.start, machine.accepting)
+        tree = replace(self.tree, inside=self.members[:, label])
+        return tree.fidelity(machine.table, machine.start, machine.accepting)
 
 
 @dataclass(frozen=True)
@@ -155,8 +154,8 @@ def _learn(
     inside = np.zeros(len(trained.members), np.bool_)
     inside[evenly_chosen(trained.reading.lengths, int(most))] = True
     part = trained if inside.all() else _ReadDocuments(model, trained.reading.part(inside))
-    tree = grow_tree(part.reading, part.members[:, 0])
-    machines = _find_machines(model, part, tree, labels, max_states)
+    tree = part.tree
+    machines = _find_machines(model, part, labels, max_states)
     for label, machine in zip(labels, machines, strict=True):
         nodes = tree.states(machine.table, machine.start)
         traffic = np.zeros_like(machine.table)
@@ -170,7 +169,7 @@ def _learn(
             start=machine.start,
             transitions=tuple(map(tuple, machine.table.tolist())),
             traffic=tuple(map(tuple, traffic.tolist())),
-            patterns=_find_patterns(model, part, tree, label),
+            patterns=_find_patterns(model, part, label),
             fidelity_train=trained.fidelity(machine, label),
             fidelity_held_out=None if others is None else others.fidelity(machine, label),
             fidelity_ids_only=ids_only.fidelity(machine, label),
@@ -186,19 +185,18 @@ def _read_documents(model: Model, reading: Reading) -> _ReadDocuments:
 
 
 def _find_machines(
-    model: Model, part: _ReadDocuments, tree: PrefixTree, labels: Sequence[int], max_states: int
+    model: Model, part: _ReadDocuments, labels: Sequence[int], max_states: int
 ) -> Iterator[_Machine]:
     task, names = model.labels.task, model.labels.names
     usage = np.bincount(part.reading.prototypes, minlength=len(model.prototypes))
     reader = BeliefReader(model.network.reader, task, usage)
     either = task == "multiclass" and len(names) == 2
     first_states = max(max_states, _FIRST_STATES)
-    for beliefs in reader.beliefs(tree, [1] if either else labels):
-        members = part.members[:, beliefs.label]
-        walk = part.walk.for_class(members)
-        quotient = form_quotient(tree, members, beliefs, reader, most=first_states)
-        quotient = merge_while_faithful(quotient, walk, most=max_states)
-        machine = _reachable_machine(quotient, retarget(quotient, walk, len(members)))
+    for beliefs in reader.beliefs(part.tree, [1] if either else labels):
+        tree = replace(part.tree, inside=part.members[:, beliefs.label])
+        quotient = form_quotient(tree, beliefs, reader, most=first_states)
+        quotient = merge_while_faithful(quotient, tree, most=max_states)
+        machine = _reachable_machine(quotient, retarget(quotient, tree))
         machine = machine.sort_by_belief(tree, part.reading.running[:, beliefs.label])
         if either:
             yield from (machine if label else machine.mirror() for label in labels)
@@ -216,11 +214,9 @@ def _reachable_machine(quotient: Quotient, table: NDArray[np.int64]) -> _Machine
     return whole.take(np.flatnonzero(reached))
 
 
-def _find_patterns(
-    model: Model, part: _ReadDocuments, tree: PrefixTree, label: int
-) -> tuple[Pattern, ...]:
+def _find_patterns(model: Model, part: _ReadDocuments, label: int) -> tuple[Pattern, ...]:
     ids = [item.id for item in model.prototypes]
-    counted = tree.for_class(part.members[:, label], part.reading.lengths)
+    counted = replace(part.tree, inside=part.members[:, label])
     support = max(_PATTERN_DOCUMENTS, int(np.ceil(_PATTERN_SHARE * len(part.members))))
     return tuple(
         Pattern(

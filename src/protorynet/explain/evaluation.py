@@ -26,7 +26,7 @@ from protorynet.explain.likeness import (
     measure_match_quality,
     measure_semantics,
 )
-from protorynet.explain.quotient import Walk
+from protorynet.explain.quotient import grow_tree
 from protorynet.figures import Figures, measure_figures
 from protorynet.model import Model
 from protorynet.reading import Reading
@@ -139,14 +139,12 @@ def evaluate_model(
     judge: Judge | None,
     judge_name: str = "",
     floor: float | None = None,
-    seed: int = 0,
 ) -> Evaluation:
     """Measure accuracy and faithfulness on labelled documents, none empty.
 
     `encode` is the model's encoder, None for vectors that the user gave; `pretrained` a fine-tuned
     one as it was before training, without which what needs it is not known. The `judge` of likeness
-    is independent of both; the `floor` is what a bag of words reaches on these documents; the seed
-    is that of the shuffling and sampling.
+    is independent of both; the `floor` is what a bag of words reaches on these documents.
     """
     reading = model.read(model.match(embeddings, sentences.lengths))
     predicted = model.labels.decide(reading.probabilities)
@@ -158,9 +156,7 @@ def evaluate_model(
     if encode is not None:
         texts = [member.sentence for member in model.prototypes.members]
         shown = model.add_words(encode(texts), texts)
-        space = compare_before_training(
-            model, sentences, embeddings, shown, pretrained=pretrained, seed=seed
-        )
+        space = compare_before_training(model, sentences, embeddings, shown, pretrained=pretrained)
         again = model.match(Embeddings(shown, np.arange(len(shown))), np.ones(len(shown), np.int64))
         replaced = again.take(reading.members, reading.lengths)
         found["substitution_agreement"] = _agreement(model, replaced, predicted)
@@ -169,9 +165,9 @@ def evaluate_model(
         found["duplicate_prototypes"] = measure_duplicates(model, space)
         found |= measure_semantics(space, reading)
     if judge is not None:
-        found |= measure_match_quality(model, sentences, reading, space, judge, seed=seed)
+        found |= measure_match_quality(model, sentences, reading, space, judge)
         if has_families:
-            found["family_coherence"] = measure_coherence(model, judge, seed=seed)
+            found["family_coherence"] = measure_coherence(model, judge)
     if has_families:
         found["family_spread"] = _spread(model, reading, targets)
     if model.familiar:
@@ -179,8 +175,8 @@ def evaluate_model(
     free, kept = model.training.free_accuracy, model.training.validation_accuracy
     found["projection_drop"] = _NOT_RECORDED if free is None else free - kept
     found |= _calibration(model, reading, targets)
-    found |= _erasure(model, reading, seed)
-    found["shuffled_accuracy"] = _agreement(model, reading.shuffle(seed), truth)
+    found |= _erasure(model, reading)
+    found["shuffled_accuracy"] = _agreement(model, reading.shuffle(seed=0), truth)
     found |= _usage(model, reading)
     found |= _automata(model, reading, predicted)
     return Evaluation(
@@ -243,7 +239,7 @@ def _spread(model: Model, reading: Reading, targets: NDArray[np.float32]) -> flo
     return float(np.sqrt(np.maximum(0.0, sums / np.maximum(weights, 1)))[weights > 0].mean())
 
 
-def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str]:
+def _erasure(model: Model, reading: Reading) -> dict[str, float | str]:
     """Measure comprehensiveness and sufficiency, as in the ERASER benchmark, on whole sentences.
 
     A sentence is as important as what its document's leading class loses without it alone.
@@ -253,7 +249,7 @@ def _erasure(model: Model, reading: Reading, seed: int) -> dict[str, float | str
         needs = f" Needs documents of 2 to {_ERASURE_SENTENCES} sentences."
         return {"comprehensiveness": needs, "sufficiency": needs}
     if len(chosen) > _ERASURE_DOCUMENTS:
-        chosen = np.random.default_rng(seed).choice(chosen, _ERASURE_DOCUMENTS, replace=False)
+        chosen = np.random.default_rng(0).choice(chosen, _ERASURE_DOCUMENTS, replace=False)
     # Read again: a document's probabilities depend, by rounding, on those beside it.
     whole = model.read(reading.part(np.isin(np.arange(len(reading.lengths)), chosen)))
     # Of each document the fifth of the sentences with the largest effects, at least one.
@@ -290,10 +286,10 @@ def _automata(
     if not model.automata:
         missing = " The model holds no automata."
         return {"automaton_fidelity": missing, "automaton_states": missing}
-    walk, shares = Walk(reading, predicted[:, 0]), []
+    tree, shares = grow_tree(reading, predicted[:, 0]), []
     for label, automaton in enumerate(model.automata):
         accepting = np.array([state.accepting for state in automaton.states])
-        members = walk.for_class(predicted[:, label])
+        members = replace(tree, inside=predicted[:, label])
         shares.append(members.fidelity(np.array(automaton.transitions), automaton.start, accepting))
     most = max(len(automaton.states) for automaton in model.automata)
     return {"automaton_fidelity": float(np.mean(shares)), "automaton_states": float(most)}
@@ -339,13 +335,11 @@ def measure_robustness(
     texts: Sequence[str],
     targets: NDArray[np.float32],
     perturbations: Iterable[str],
-    *,
-    seed: int = 0,
 ) -> list[Robustness]:
     """Measure a model on documents, none empty, as they are and under each kind of noise."""
     truth, before, found = model.labels.decide(targets), read(texts), []
     for name in ["none", *perturbations]:
-        noisy = [perturb(text, name, seed) for text in texts]
+        noisy = [perturb(text, name) for text in texts]
         after = before if name == "none" else read(noisy)
         labels = model.labels.decide(after.probabilities)
         words = None if model.words is None else model.words.read(noisy)

@@ -5,11 +5,11 @@ Nothing here needs torch, so that exported models can be explained without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,9 @@ from protorynet.reading import Reading
 from protorynet.records import plain
 from protorynet.words import WordWeights
 
-if TYPE_CHECKING:
-    from protorynet.encoders import Embeddings
-    from protorynet.model import Model
-
 _EQUAL_PROBABILITIES = 1e-3  # those nearer than this are shown as equal
+_VARIANTS_PER_DOCUMENT = 256  # that are read to measure what its sentences do
+_SENTENCES_AT_ONCE = 8_192  # of variants of several documents
 
 
 @dataclass(frozen=True)
@@ -249,15 +247,40 @@ class ModelFacts(Protocol):
         """What the model does for each class; none at all where they are not known."""
 
 
-def explain_documents(
-    model: Model, documents: Sequence[str], sentences: Sentences, embeddings: Embeddings
-) -> list[Explanation]:
-    """Explain the model's prediction for documents of at least one sentence each."""
-    from protorynet.explain.leave_one_out import leave_one_out_effects
+def falls_without_each(
+    reading: Reading,
+    frequencies: Sequence[float],
+    read: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]],
+    classes: NDArray[np.int64] | None = None,
+) -> NDArray[np.float32]:
+    """Return, per sentence, the fall of a class's probability without that sentence.
 
-    reading = model.read(model.match(embeddings, sentences.lengths))
-    effects = leave_one_out_effects(model, reading)
-    return explain_reading(model, documents, sentences, reading, effects)
+    The class is the leading one of each document, or that in `classes`. A document's only sentence
+    is compared with the share of that class in the training data. In a very long document several
+    sentences are left out together and share the fall. `read` gives the probabilities of documents
+    made of the sentences at some positions, of such lengths.
+    """
+    leading = reading.probabilities.argmax(axis=1) if classes is None else classes
+    whole = reading.probabilities[np.arange(len(leading)), leading]
+    lengths, starts = reading.lengths, reading.offsets[:-1]
+    effects = np.repeat(whole - np.array(frequencies, np.float32)[leading], lengths)
+    several = np.flatnonzero(lengths > 1)
+    size = -(-lengths // _VARIANTS_PER_DOCUMENT)
+    work = np.cumsum((lengths * -(-lengths // size))[several]) // _SENTENCES_AT_ONCE
+    falls = []
+    for documents in np.split(several, np.flatnonzero(np.diff(work)) + 1) if len(several) else ():
+        runs = [np.arange(lengths[document]) // size[document] for document in documents]
+        kept = [run != np.arange(run[-1] + 1)[:, None] for run in runs]
+        pairs = zip(starts[documents], kept, strict=True)
+        sentences = np.concatenate([start + variants.nonzero()[1] for start, variants in pairs])
+        without = read(sentences, np.concatenate([variants.sum(axis=1) for variants in kept]))
+        owner = np.repeat(documents, [len(variants) for variants in kept])
+        sizes = np.concatenate([np.bincount(run) for run in runs])
+        fall = (whole[owner] - without[np.arange(len(owner)), leading[owner]]) / sizes
+        falls.append(np.repeat(fall, sizes))
+    if falls:
+        effects[np.repeat(lengths > 1, lengths)] = np.concatenate(falls)
+    return effects
 
 
 def explain_reading(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from protorynet.data import Sentences
 from protorynet.encoders import Embeddings
 from protorynet.errors import InputError
-from protorynet.explain.explanation import Explanation, SentenceExplanation, explain_documents
+from protorynet.explain.explanation import Explanation, SentenceExplanation, explain_reading
 from protorynet.explain.leave_one_out import leave_one_out_effects
 from protorynet.labels import Task
 from protorynet.model import PRECOMPUTED, Model
@@ -142,18 +142,15 @@ def choose_plainest(
 
 def explain_examples(model: Model, documents: LabelledDocuments) -> tuple[Example, ...]:
     """Explain documents, each beside its true label."""
-    if not len(documents.texts):
-        return ()
-    texts = documents.texts
-    found = explain_documents(model, texts, documents.sentences, documents.embeddings)
+    reading = model.read(model.match(documents.embeddings, documents.sentences.lengths))
+    effects = leave_one_out_effects(model, reading)
+    found = explain_reading(model, documents.texts, documents.sentences, reading, effects)
     truths = map(model.labels.name_of, documents.targets)
     return tuple(map(Example, documents.rows.tolist(), truths, found))
 
 
 def explain_mistakes(model: Model, documents: LabelledDocuments) -> tuple[Mistake, ...]:
     """Explain documents with wrong predictions, and find the sentence to blame in each."""
-    if not len(documents.texts):
-        return ()
     reading = model.read(model.match(documents.embeddings, documents.sentences.lengths))
     truth = documents.targets > 0.5
     wrongness = _wrongness(model, reading, truth)

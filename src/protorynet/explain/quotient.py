@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -25,42 +25,89 @@ _FIDELITY_TOLERANCE = 0.005  # fidelity that may be given up for fewer states
 _MERGE_PARTNERS = 3  # nearest states that are tried for each
 _LEAST_GAIN = 3  # documents that must be won for a transition to be changed
 _LEAST_TRAFFIC = 20
-_READ_AT_ONCE = 2**16  # documents times automata, so that their states stay in the cache
+_READ_AT_ONCE = 2**18  # nodes times automata, so that their states stay in the cache
 
 
 @dataclass(frozen=True)
 class PrefixTree:
     """Every beginning of every trajectory once: node 0 is empty, of parent and prototype -1.
 
-    A node's parent comes before it; `levels` says where nodes of each length start. `documents`
-    and `members` count those that begin so, and those of them with the class; `ends` is the node
-    of each document, `nodes` that of each document up to each of its sentences.
+    A node's parent comes before it; `levels` says where nodes of each length start. `nodes` is the
+    node of each document, of these `lengths`, up to each of its sentences, and `ends` that of the
+    whole document; some of the documents are `inside` a class.
     """
 
     parents: NDArray[np.int64]
     prototypes: NDArray[np.int64]
-    documents: NDArray[np.int64]
-    members: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    nodes: NDArray[np.int64]
     levels: tuple[int, ...]
+    nodes: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    inside: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.parents)
 
+    @cached_property
+    def documents(self) -> NDArray[np.int64]:
+        """How many documents begin so."""
+        counts = np.bincount(self.nodes, minlength=len(self))
+        counts[0] = len(self.lengths)
+        return counts
+
+    @cached_property
+    def members(self) -> NDArray[np.int64]:
+        """How many of these have the class."""
+        chosen = np.repeat(self.inside, self.lengths)
+        counts = np.bincount(self.nodes[chosen], minlength=len(self))
+        counts[0] = self.inside.sum()
+        return counts
+
     def states(self, table: NDArray[np.int64], start: int) -> NDArray[np.int64]:
         """Return the state that an automaton is in at each node."""
-        states = np.full(len(self), start, np.int64)
-        for first, stop in zip(self.levels[1:-1], self.levels[2:], strict=True):
-            level = slice(first, stop)
-            states[level] = table[states[self.parents[level]], self.prototypes[level]]
-        return states
+        return np.asarray(self._read(table[None], np.array([start]))[0])
 
-    def for_class(self, members: NDArray[np.bool_], lengths: NDArray[np.int64]) -> PrefixTree:
-        """Return the tree for another class, which these documents of these lengths have."""
-        inside = np.bincount(self.nodes[np.repeat(members, lengths)], minlength=len(self))
-        inside[0] = members.sum()
-        return replace(self, members=inside.astype(np.int64))
+    def _read(self, tables: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the states of some automata, (M, S, K) and (M,), at each node."""
+        # A state is given by where its transitions start: a step is one sum and one look-up.
+        n, n_states, width = tables.shape
+        first = np.arange(n)[:, None] * n_states * width
+        flat = (tables * width + first[:, None]).ravel()
+        states = np.repeat(starts[:, None] * width + first, len(self), axis=1)
+        for start, stop in pairwise(self.levels[1:]):
+            level = slice(start, stop)
+            states[:, level] = flat[states[:, self.parents[level]] + self.prototypes[level]]
+        found: NDArray[np.int64] = (states - first) // width
+        return found
+
+    def fidelity(self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]) -> float:
+        """Return the share of documents accepted if, and only if, they have the class."""
+        return float(self.fidelities(table[None], np.array([start]), accepting[None])[0])
+
+    def fidelities(
+        self, tables: NDArray[np.int64], starts: NDArray[np.int64], accepting: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return the fidelity of each of some automata, (M, S, K), (M,) and (M, S)."""
+        found = np.empty(len(tables))
+        at_once = max(1, _READ_AT_ONCE // len(self))
+        for first in range(0, len(tables), at_once):
+            part = slice(first, first + at_once)
+            ends = self._read(tables[part], starts[part])[:, self.ends]
+            accepted = np.take_along_axis(accepting[part], ends, axis=1)
+            found[part] = (accepted == self.inside).mean(axis=1)
+        return found
+
+    def misjudged(
+        self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return how many of the documents judged wrongly take each transition."""
+        states = self.states(table, start)
+        wrong = np.repeat(accepting[states[self.ends]] != self.inside, self.lengths)
+        owners = np.repeat(np.arange(len(self.lengths)), self.lengths)[wrong]
+        nodes = self.nodes[wrong]
+        edges = states[self.parents[nodes]] * table.shape[1] + self.prototypes[nodes]
+        taken = np.unique(owners * table.size + edges) % table.size
+        return np.bincount(taken, minlength=table.size).reshape(table.shape)
 
     def prefix(self, node: int) -> tuple[int, ...]:
         """Return the prototypes that lead to a node."""
@@ -71,27 +118,23 @@ class PrefixTree:
         return tuple(reversed(prototypes))
 
 
-def grow_tree(reading: Reading, members: NDArray[np.bool_]) -> PrefixTree:
+def grow_tree(reading: Reading, inside: NDArray[np.bool_]) -> PrefixTree:
     """Put documents, some of which have a class, into a tree, one sentence of each at a time."""
     lengths, offsets = reading.lengths, reading.offsets
     width = int(reading.prototypes.max(initial=0)) + 1
     ends, nodes = np.zeros(len(lengths), np.int64), np.zeros_like(reading.prototypes)
-    parts = [tuple(np.array([value]) for value in (-1, -1, len(lengths), members.sum()))]
+    parts = [(np.array([-1]), np.array([-1]))]
     levels = [0, 1]
     for depth in range(int(lengths.max(initial=0))):
         longer = np.flatnonzero(lengths > depth)
         here = offsets[longer] + depth
         steps = ends[longer] * width + reading.prototypes[here]
         distinct, numbers = np.unique(steps, return_inverse=True)
-        counts = np.bincount(numbers, minlength=len(distinct))
-        chosen = np.bincount(numbers[members[longer]], minlength=len(distinct))
-        parts.append((distinct // width, distinct % width, counts, chosen))
+        parts.append(np.divmod(distinct, width))
         ends[longer] = nodes[here] = levels[-1] + numbers
         levels.append(levels[-1] + len(distinct))
-    parents, prototypes, documents, inside = (
-        np.concatenate(values).astype(np.int64) for values in zip(*parts, strict=True)
-    )
-    return PrefixTree(parents, prototypes, documents, inside, ends, nodes, tuple(levels))
+    parents, prototypes = (np.concatenate(values) for values in zip(*parts, strict=True))
+    return PrefixTree(parents, prototypes, tuple(levels), nodes, ends, lengths, inside)
 
 
 def pure_prefixes(tree: PrefixTree, *, purity: float, support: int) -> list[int]:
@@ -104,85 +147,6 @@ def pure_prefixes(tree: PrefixTree, *, purity: float, support: int) -> list[int]
         below[start:stop] = below[parents] | pure[parents]
     found = np.flatnonzero(pure & ~below).tolist()
     return sorted(found, key=lambda node: (-int(tree.documents[node]), tree.prefix(node)))
-
-
-class Walk:
-    """Documents, some of which have a class, laid out so that an automaton reads all at once."""
-
-    def __init__(self, reading: Reading, members: NDArray[np.bool_]) -> None:
-        paths = [reading.prototypes[a:b].tobytes() for a, b in pairwise(reading.offsets)]
-        numbers: dict[bytes, int] = {}
-        number = np.array([numbers.setdefault(path, len(numbers)) for path in paths], np.int64)
-        first = np.unique(number, return_index=True)[1]
-        longest_first = np.argsort(-reading.lengths[first], kind="stable")
-        # The number of each document among the distinct ones, the longest of these first.
-        self._numbers = np.argsort(longest_first, kind="stable")[number]
-        lengths = reading.lengths[first][longest_first]
-        starts = reading.offsets[first][longest_first]
-        self._steps = []
-        for depth in range(int(lengths.max(initial=0))):
-            longer = int(np.searchsorted(-lengths, -depth))
-            self._steps.append(reading.prototypes[starts[:longer] + depth])
-        self._count(members)
-
-    def for_class(self, members: NDArray[np.bool_]) -> Walk:
-        """Return the same documents for another class, which these of them have."""
-        other = copy.copy(self)
-        other._count(members)
-        return other
-
-    def fidelity(self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]) -> float:
-        """Return the share of documents accepted if, and only if, they have the class."""
-        return float(self.fidelities(table[None], np.array([start]), accepting[None])[0])
-
-    def fidelities(
-        self, tables: NDArray[np.int64], starts: NDArray[np.int64], accepting: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return the fidelity of each of some automata, (M, S, K), (M,) and (M, S)."""
-        judged = np.empty(len(tables), np.int64)
-        at_once = max(1, _READ_AT_ONCE // max(1, len(self._with)))
-        for first in range(0, len(tables), at_once):
-            part = slice(first, first + at_once)
-            ends = self._read(tables[part], starts[part])
-            accepted = np.take_along_axis(accepting[part], ends, axis=1)
-            judged[part] = np.where(accepted, self._with, self._without).sum(axis=1)
-        return judged / len(self._numbers)
-
-    def _read(self, tables: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the state that each distinct document ends in, by automaton and document."""
-        # A state is given by where its transitions start: a step is one sum and one look-up.
-        n, n_states, width = tables.shape
-        first = np.arange(n)[:, None] * n_states * width
-        flat = (tables * width + first[:, None]).ravel()
-        states = np.repeat(starts[:, None] * width + first, len(self._with), axis=1)
-        for prototypes in self._steps:
-            part = states[:, : len(prototypes)]
-            np.take(flat, part + prototypes, out=part, mode="clip")
-        ends: NDArray[np.int64] = (states - first) // width
-        return ends
-
-    def misjudged(
-        self, table: NDArray[np.int64], start: int, accepting: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
-        """Return how many of the documents judged wrongly take each transition."""
-        ends = self._read(table[None], np.array([start]))[0]
-        wrong = np.where(accepting[ends], self._without, self._with)
-        chosen = np.flatnonzero(wrong)  # the longest first, as all are
-        states, taken = np.full(len(chosen), start), []
-        for prototypes in self._steps:
-            longer = int(np.searchsorted(chosen, len(prototypes)))
-            read = prototypes[chosen[:longer]]
-            edges = states[:longer] * table.shape[1] + read
-            taken.append(np.arange(longer) * table.size + edges)
-            states[:longer] = table.ravel()[edges]
-        document, edge = np.divmod(np.unique(np.concatenate(taken)), table.size)
-        return np.bincount(edge, wrong[chosen][document], table.size).reshape(table.shape)
-
-    def _count(self, members: NDArray[np.bool_]) -> None:
-        """Count the documents with and without the class that are the same sequence."""
-        distinct = int(self._numbers.max(initial=-1)) + 1
-        self._with = np.bincount(self._numbers[members], minlength=distinct)
-        self._without = np.bincount(self._numbers[~members], minlength=distinct)
 
 
 @dataclass(frozen=True)
@@ -288,32 +252,6 @@ class Quotient:
         """Whether most documents that ended in a state have the class."""
         return np.asarray(self.ends[:, 1] > self.ends[:, 0])
 
-    def fidelity(self, walk: Walk) -> float:
-        """Return the share of documents that the automaton judges as the model does."""
-        return walk.fidelity(self.table, self.start, self.accepting)
-
-    def fidelities(self, pairs: Sequence[tuple[int, int]], walk: Walk) -> NDArray[np.float64]:
-        """Return the fidelity after each of some merges, without making any.
-
-        A state leads on to where it did, unless the two together have more votes.
-        """
-        table, most = self.table, self.moves.max(axis=2)
-        tables, starts = np.empty((len(pairs), *table.shape), np.int64), np.empty(len(pairs), int)
-        accepting = np.tile(self.accepting, (len(pairs), 1))
-        for number, (first, second) in enumerate(pairs):
-            joined = self.moves[:, :, first] + self.moves[:, :, second]
-            wins = (joined > most) | ((joined == most) & (table > first))
-            merged = np.where(wins | (table == second), first, table)
-            both = self.moves[first] + self.moves[second]
-            both[:, first] += both[:, second]
-            both[:, second] = -1
-            merged[first] = both.argmax(axis=1)
-            tables[number] = merged
-            without, inside = self.ends[first] + self.ends[second]
-            accepting[number, first] = inside > without
-            starts[number] = first if self.start == second else self.start
-        return walk.fidelities(tables, starts, accepting)
-
     def merge(self, first: int, second: int) -> Quotient:
         """Return the quotient with the second state counted into the first."""
         rest = np.arange(len(self)) != second
@@ -336,12 +274,7 @@ class Quotient:
 
 
 def form_quotient(
-    tree: PrefixTree,
-    members: NDArray[np.bool_],
-    beliefs: Beliefs,
-    reader: BeliefReader,
-    *,
-    most: int,
+    tree: PrefixTree, beliefs: Beliefs, reader: BeliefReader, *, most: int
 ) -> Quotient:
     """Cluster the reader's states; where no document shows how to go on, the reader is asked."""
     states = cluster(beliefs.outlook, tree.documents, most)
@@ -351,7 +284,7 @@ def form_quotient(
     moves, ends = np.zeros((n, k, n)), np.zeros((n, 2))
     went = (states[tree.parents[1:]], tree.prototypes[1:], states[1:])
     np.add.at(moves, went, tree.documents[1:])
-    np.add.at(ends, (states[tree.ends], members.astype(np.int64)), 1)
+    np.add.at(ends, (states[tree.ends], tree.inside.astype(np.int64)), 1)
     ends[np.arange(n), (outlook[:, 0] > 0.5).astype(np.int64)] += _READER_VOTE
     # The reader is asked where it is most typical of a state: nearest to the state's mean.
     away = ((beliefs.outlook - outlook[states]) ** 2).sum(axis=1)
@@ -364,15 +297,17 @@ def form_quotient(
     return Quotient(moves, ends, outlook, weight, int(states[0]))
 
 
-def merge_while_faithful(quotient: Quotient, walk: Walk, *, most: int) -> Quotient:
+def merge_while_faithful(quotient: Quotient, tree: PrefixTree, *, most: int) -> Quotient:
     """Merge the near states after whose merge most documents are judged as the model judges them.
 
     Then take the fewest states, of an allowed number, whose fidelity is little below the best.
     """
-    found = [(quotient, quotient.fidelity(walk))]
+    found = [(quotient, tree.fidelity(quotient.table, quotient.start, quotient.accepting))]
     while len(quotient) > 1:
         pairs = _near_pairs(quotient)
-        kept = quotient.fidelities(pairs, walk)
+        merged = (quotient.merge(*pair) for pair in pairs)
+        tries = ((each.table, each.start, each.accepting) for each in merged)
+        kept = tree.fidelities(*map(np.array, zip(*tries, strict=True)))
         quotient = quotient.merge(*pairs[int(np.argmax(kept))])
         found.append((quotient, float(kept.max())))
     allowed = [(candidate, value) for candidate, value in found if len(candidate) <= most]
@@ -380,7 +315,7 @@ def merge_while_faithful(quotient: Quotient, walk: Walk, *, most: int) -> Quotie
     return [candidate for candidate, value in allowed if value >= enough][-1]
 
 
-def retarget(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int64]:
+def retarget(quotient: Quotient, tree: PrefixTree) -> NDArray[np.int64]:
     """Return the table, with transitions changed where that wins over several documents.
 
     Many small steps that each stay in a state, as most do, may together lead out of it. Only
@@ -388,11 +323,11 @@ def retarget(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int
     """
     n, table, accepting = len(quotient), quotient.table, quotient.accepting
     starts = np.full(n, quotient.start)
-    best = walk.fidelity(table, quotient.start, accepting)
+    best = tree.fidelity(table, quotient.start, accepting)
     traffic = quotient.moves.sum(axis=2)
     busiest = np.argsort(-traffic, axis=None, kind="stable")
-    gain = (_LEAST_GAIN - 0.5) / n_documents
-    to_win = walk.misjudged(table, quotient.start, accepting)
+    gain = (_LEAST_GAIN - 0.5) / len(tree.lengths)
+    to_win = tree.misjudged(table, quotient.start, accepting)
     improved = True
     while improved:
         improved = False
@@ -402,12 +337,12 @@ def retarget(quotient: Quotient, walk: Walk, n_documents: int) -> NDArray[np.int
                 continue
             tables = np.tile(table, (n, 1, 1))
             tables[:, state, prototype] = np.arange(n)
-            values = walk.fidelities(tables, starts, np.tile(accepting, (n, 1)))
+            values = tree.fidelities(tables, starts, np.tile(accepting, (n, 1)))
             chosen = int(values.argmax())
             if values[chosen] >= best + gain:
                 table[state, prototype] = chosen
                 best, improved = values[chosen], True
-                to_win = walk.misjudged(table, quotient.start, accepting)
+                to_win = tree.misjudged(table, quotient.start, accepting)
     return table
 
 

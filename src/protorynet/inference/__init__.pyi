@@ -13,10 +13,8 @@ from .predictor import (
     Runtime as Runtime,
     TorchBackend as TorchBackend,
     column_texts as column_texts,
-    hash_model as hash_model,
     open_model as open_model,
     open_predictor as open_predictor,
-    prediction_names as prediction_names,
     torch_model as torch_model,
 )
 from .ray_cluster import (

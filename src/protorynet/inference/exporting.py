@@ -1,11 +1,9 @@
 """Exporting a model as a folder that ONNX Runtime reads, explanations included."""
 
 import copy
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 import numpy as np
@@ -17,17 +15,16 @@ from protorynet.encoders import (
     Bfloat16Encoder,
     Encoder,
     OnnxEncoder,
-    SentenceNetwork,
     SentenceTokenizer,
     StaticEncoder,
     TransformerEncoder,
     export_encoder,
     export_graph,
+    export_int8,
     file_sha256,
-    quantise,
     split_variant,
 )
-from protorynet.errors import InputError, MissingExtraError, ProtoryNetError
+from protorynet.errors import InputError, ProtoryNetError, import_extra
 from protorynet.files import check_replaceable, replaced_directory
 from protorynet.inference.onnx_backend import (
     ENCODER,
@@ -110,8 +107,7 @@ def export_onnx(
         folder, kind="an exported model", marks=(EXPORT, READER), is_own=_OURS.__contains__
     )
     for package in ("onnx", "onnxruntime"):
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtraError("The export to ONNX", package, extra="onnx")
+        import_extra("The export to ONNX", package, extra="onnx")
     model, encoder = torch_model(predictor), predictor.encoder
     try:
         with replaced_directory(folder) as fresh:
@@ -132,14 +128,13 @@ def export_onnx(
 
 def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precision) -> bool:
     """Fill an empty folder, and say whether it should give the model's own probabilities."""
-    part, names, is_same = None, [READER], True
+    part, is_same = None, True
     _write_reader(model, fresh / READER)
     tokenizer = _tokenizer_of(encoder)
     if encoder is not None and tokenizer is not None:
         written, is_same = _write_encoder(encoder, fresh / ENCODER, precision)
         (fresh / TOKENIZER).write_text(tokenizer.tokenizer.to_str(), encoding="utf-8")
         part = EncoderPart(tokenizer.window, tokenizer.pad_token_id, written)
-        names = [*names, ENCODER, TOKENIZER]
     elif precision != "float32":
         raise InputError(
             f"--precision {precision} is about the encoder, but that of this model "
@@ -147,7 +142,6 @@ def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precis
         )
     if model.words is not None:
         (fresh / WORDS).write_bytes(model.words.to_json())
-        names = [*names, WORDS]
     exported = Exported(
         version=__version__,
         labels=model.labels,
@@ -161,7 +155,7 @@ def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precis
         validation_accuracy=model.training.validation_accuracy,
         reader_is_behind=model.edits.reader_is_behind,
         familiar=model.familiar,
-        sha256={name: file_sha256(fresh / name) for name in names},
+        sha256={path.name: file_sha256(path) for path in sorted(fresh.iterdir())},
     )
     (fresh / EXPORT).write_bytes(exported.to_json())
     lines = [
@@ -216,11 +210,8 @@ def _trial_documents(model: Model, encoder: Encoder | None) -> list[Any]:
 
 def _tokenizer_of(encoder: Encoder | None) -> SentenceTokenizer | None:
     """Return the tokenizer of an encoder that can be exported, None for any other one."""
-    if isinstance(encoder, Bfloat16Encoder):
-        return encoder.teacher.tokenizer
-    if isinstance(encoder, TransformerEncoder | OnnxEncoder | StaticEncoder):
-        return encoder.tokenizer
-    return None
+    ours = TransformerEncoder | Bfloat16Encoder | OnnxEncoder | StaticEncoder
+    return encoder.tokenizer if isinstance(encoder, ours) else None
 
 
 def _write_encoder(encoder: Encoder, path: Path, precision: Precision) -> tuple[Precision, bool]:
@@ -229,13 +220,13 @@ def _write_encoder(encoder: Encoder, path: Path, precision: Precision) -> tuple[
     Returns what it is computed with, and whether its vectors should be those of the encoder, but
     for rounding in float32.
     """
+    export_network = export_encoder if precision == "float32" else export_int8
     if isinstance(encoder, TransformerEncoder):
-        _write_network(encoder.network, path, precision)
+        export_network(encoder.network, path)
         return precision, precision == "float32"
     if isinstance(encoder, Bfloat16Encoder):
         # ONNX Runtime has no products in bfloat16 on a CPU.
-        network = copy.deepcopy(encoder.teacher.network).float()
-        _write_network(network, path, precision)
+        export_network(copy.deepcopy(encoder.teacher.network).float(), path)
         return precision, False
     is_small = split_variant(encoder.name)[1] == "int8"
     if precision == "int8" and not is_small:
@@ -251,16 +242,6 @@ def _write_encoder(encoder: Encoder, path: Path, precision: Precision) -> tuple[
         assert isinstance(encoder, OnnxEncoder)  # no other has a tokenizer to go along
         path.write_bytes(encoder.graph())
     return "int8" if is_small else "float32", True
-
-
-def _write_network(network: SentenceNetwork, path: Path, precision: Precision) -> None:
-    if precision == "float32":
-        export_encoder(network, path)
-    else:
-        with TemporaryDirectory(dir=path.parent, prefix=".float32.") as folder:
-            whole = Path(folder) / path.name
-            export_encoder(network, whole)
-            quantise(whole, path)
 
 
 class _ReaderGraph(nn.Module):

@@ -35,6 +35,7 @@ from protorynet.encoders import (
     run_session,
 )
 from protorynet.errors import EncoderError, InputError, ModelFormatError
+from protorynet.explain import falls_without_each
 from protorynet.files import read_limited
 from protorynet.labels import LabelCode, read_labels
 from protorynet.prototypes import Prototype, Prototypes
@@ -55,7 +56,6 @@ _OF_SENTENCES = ("columns", "similarities", "runner_up", "runner_up_similarities
 OUTPUTS = ("probabilities", "running", *_OF_SENTENCES, "unfamiliar")
 _STEPS_PER_BATCH = 16_384  # sentences, padding included, read at once
 _SIMILARITIES_PER_BATCH = 4_194_304  # of sentences to prototypes, held at once
-_VARIANTS_PER_DOCUMENT = 256  # that are read to measure what its sentences do
 
 
 @dataclass(frozen=True)
@@ -265,12 +265,13 @@ class OnnxBackend:
             runner_up_members=np.empty(n, np.int64),
             unfamiliar=np.zeros(n, np.bool_),
         )
+        starts = np.cumsum(lengths) - lengths
         for documents in group_by_length(lengths, self._steps):
-            positions = _lay_out(lengths, documents)
-            inside = positions >= 0
-            at = positions[inside]
+            step = np.arange(lengths[documents].max())
+            inside = step < lengths[documents, None]  # the rest is padding
+            at = (starts[documents, None] + step)[inside]
             used, local = np.unique(index[at], return_inverse=True)
-            layout = np.zeros(positions.shape, np.int64)
+            layout = np.zeros(inside.shape, np.int64)
             layout[inside] = local
             values: tuple[NDArray[Any], ...] = (vectors[used], layout, lengths[documents])
             feed = dict(zip(INPUTS, values, strict=True))
@@ -287,29 +288,13 @@ class OnnxBackend:
         return result
 
     def leave_one_out(self, reading: Reading, embeddings: Embeddings) -> NDArray[np.float32]:
-        """Return the effect of every sentence.
+        """Return the effect of every sentence."""
 
-        A document's only sentence is compared with the share of its class in the training data.
-        In a very long document several sentences are left out together and share the fall.
-        """
-        frequencies = np.array(self.facts.class_frequencies, np.float32)
-        leading, whole = reading.probabilities.argmax(axis=1), reading.probabilities.max(axis=1)
-        effects = np.empty(len(reading.prototypes), np.float32)
-        start = 0
-        for document, length in enumerate(reading.lengths.tolist()):
-            index, label = embeddings.index[start : start + length], leading[document]
-            if length == 1:
-                effects[start] = whole[document] - frequencies[label]
-            else:
-                size = -(-length // _VARIANTS_PER_DOCUMENT)
-                runs = [np.delete(index, slice(at, at + size)) for at in range(0, length, size)]
-                rest = Embeddings(embeddings.vectors, np.concatenate(runs))
-                without = self.read(rest, np.array([len(run) for run in runs])).probabilities
-                sizes = np.minimum(size, length - np.arange(0, length, size))
-                fall = (whole[document] - without[:, label]) / sizes
-                effects[start : start + length] = np.repeat(fall, sizes)
-            start += length
-        return effects
+        def read(sentences: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.float32]:
+            some = Embeddings(embeddings.vectors, embeddings.index[sentences])
+            return self.read(some, lengths).probabilities
+
+        return falls_without_each(reading, self.facts.class_frequencies, read)
 
     def _check(self, given: dict[str, NDArray[Any]], inside: NDArray[np.bool_]) -> None:
         """Refuse what a graph of another model, or no reader at all, would say."""
@@ -327,13 +312,6 @@ class OnnxBackend:
                 f"{self._source} has other classes or prototypes than export.json; export the "
                 "model again."
             )
-
-
-def _lay_out(lengths: NDArray[np.int64], documents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where the sentences of documents stand, (documents, longest); −1 is padding."""
-    starts = (np.cumsum(lengths) - lengths)[documents, None]
-    step = np.arange(lengths[documents].max())
-    return np.where(step < lengths[documents, None], starts + step, -1)
 
 
 def _open_encoder(folder: Path, exported: Exported, part: EncoderPart) -> OnnxEncoder:

@@ -124,7 +124,6 @@ Files = _LocalFiles | _RemoteFiles
 _RUN, _LOCK, _FINISHED = "_run.json", "_lock", "_SUCCESS"
 _PART = re.compile(r"part-(\d{12,})-(\d{12,})-(\d+)-(\d+)-(\d+)\.(?:arrow|parquet)")
 _UNFINISHED = re.compile(r"\..+|whole\..+")
-_LOCK_ATTEMPTS = 100
 _OPTION_NAMES = {
     "protorynet": "the version of protorynet",
     "model": "the model",
@@ -220,7 +219,7 @@ class PartStore:
     def __init__(
         self, output: str | Path, identity: Mapping[str, Any], *, as_folder: bool = False
     ) -> None:
-        self.output = output
+        self.output, self._name = output, hide_keys(str(output))
         self.rows_per_part: int | None = None
         self._as_folder = as_folder
         self._identity: dict[str, Any] = json.loads(json.dumps(identity))
@@ -285,7 +284,7 @@ class PartStore:
             # An address that holds what no run of ours left.
             if self._target is None and known is None and self._files.names(all_kinds=True):
                 raise InputError(
-                    f"{hide_keys(str(self.output))} holds files or folders already; choose another "
+                    f"{self._name} holds files or folders already; choose another "
                     "place, or remove them."
                 )
             self._clear()
@@ -374,10 +373,6 @@ class PartStore:
         tell(f"resuming after {n_done:,} rows that are done")
         return True
 
-    @property
-    def _name(self) -> str:
-        return hide_keys(str(self.output))
-
     def _join(self, parts: Sequence[Part]) -> None:
         assert self._target is not None  # only a file on this machine is joined
         handle, name = tempfile.mkstemp(dir=self.folder.address, prefix="whole.")
@@ -439,13 +434,10 @@ def _hold_lock(path: Path, output: str | Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    for _ in range(_LOCK_ATTEMPTS):
-        file = _take_lock(path, output)
-        if file is not None:
-            with file:
-                yield
-            return
-    raise _in_use(output)
+    while (file := _take_lock(path, output)) is None:
+        pass  # another run, which ended just now, has removed it
+    with file:
+        yield
 
 
 def _take_lock(path: Path, output: str | Path) -> BinaryIO | None:
@@ -459,15 +451,11 @@ def _take_lock(path: Path, output: str | Path) -> BinaryIO | None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if isinstance(error, BlockingIOError):
-                raise _in_use(output) from None
+                raise CheckpointError(
+                    f"another run is writing {output} at this moment; wait for its end, or choose "
+                    "another name for the output."
+                ) from None
         if os.path.samestat(path.stat(), os.fstat(file.fileno())):
             stack.pop_all()
             return file
     return None
-
-
-def _in_use(output: str | Path) -> CheckpointError:
-    return CheckpointError(
-        f"another run is writing {output} at this moment; wait for its end, or choose another name "
-        "for the output."
-    )

@@ -21,7 +21,6 @@ from protorynet.encoders import (
 )
 from protorynet.errors import EmptyDocumentError, InputError, ModelFormatError, TableError
 from protorynet.explain import Explanation, ModelFacts, explain_reading
-from protorynet.files import hash_folder
 from protorynet.inference.onnx_backend import is_exported
 from protorynet.labels import LabelCode
 from protorynet.preparation import add_words, prepare_documents, prepare_vectors, split_for
@@ -54,12 +53,7 @@ class TorchBackend:
     """A model computed by torch."""
 
     def __init__(self, model: Model) -> None:
-        self.model = model
-
-    @property
-    def facts(self) -> ModelFacts:
-        """The model itself."""
-        return self.model
+        self.model = self.facts = model
 
     def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match and read documents."""
@@ -105,24 +99,15 @@ class Predictor:
         progress: bool = False,
     ) -> None:
         self.backend = backend
+        self.facts, self.labels = backend.facts, backend.facts.labels
         self.encoder = encoder
         self._cache = EmbeddingCache() if cache else None
         self._progress = progress
 
     @property
-    def facts(self) -> ModelFacts:
-        """What is known of the model."""
-        return self.backend.facts
-
-    @property
     def is_on_gpu(self) -> bool:
         """Whether other work can be done while sentences are encoded."""
         return bool(getattr(self.encoder, "is_on_gpu", False))
-
-    @property
-    def labels(self) -> LabelCode:
-        """The classes."""
-        return self.facts.labels
 
     def prepare(
         self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip"
@@ -155,23 +140,20 @@ class Predictor:
 
     def encode(self, sentences: Sentences) -> Embeddings:
         """Encode what `split` returned, or a part of it."""
-        assert self.encoder is not None  # there would be no sentences
-        found = encode_corpus(
-            self.encoder, sentences.texts, cache=self._cache, progress=self._progress
-        )
+        encoder = self._text_encoder()
+        found = encode_corpus(encoder, sentences.texts, cache=self._cache, progress=self._progress)
         return add_words(sentences, found, self.facts.words)
 
     def read(self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip") -> Reading:
         """Match and read documents; those without a sentence are counted in `Reading.empty`."""
         if not len(documents):
-            return self._nothing(0)
+            nothing = np.zeros(0, np.int64)
+            return self.backend.read(Embeddings(np.zeros((0, 0), np.float32), nothing), nothing)
         return self.read_prepared(*self.prepare(documents, on_empty=on_empty))
 
     def read_prepared(self, sentences: Sentences, embeddings: Embeddings) -> Reading:
         """Match and read what `prepare` returned."""
         filled = sentences.filled
-        if not filled.any():
-            return self._nothing(len(filled))
         reading = self.backend.read(embeddings, sentences.lengths[filled])
         return reading if filled.all() else replace(reading, empty=np.flatnonzero(~filled))
 
@@ -259,7 +241,8 @@ class Predictor:
             raise TableError(
                 f"there is no column {text!r}; the columns are {', '.join(map(repr, given.names))}."
             )
-        names = prediction_names(self.labels.names)[: None if self.facts.familiar else -1]
+        names = ["prediction", "probability", *(f"p_{name}" for name in self.labels.names)]
+        names += ["trajectory", *([_UNFAMILIAR] if self.facts.familiar else [])]
         kinds = dict.fromkeys(names, pa.float64())
         kinds |= {"prediction": _label_type(self.labels), "trajectory": pa.string()}
         if taken := [name for name in names if name in given.names]:
@@ -292,19 +275,6 @@ class Predictor:
             pa.array(paths, pa.string()),
             *([pa.array(unfamiliar)] if self.facts.familiar else []),
         ]
-
-    def _nothing(self, n_documents: int) -> Reading:
-        """Return the reading of documents of which none holds a sentence."""
-        matched, values = np.zeros(0, np.int64), np.zeros(0, np.float32)
-        none = np.zeros((0, len(self.labels.classes)), np.float32)
-        matches = (matched, values, matched, values, matched)
-        return Reading(*matches, probabilities=none, running=none, empty=np.arange(n_documents))
-
-
-def prediction_names(classes: Sequence[str]) -> list[str]:
-    """Return the columns of predictions; the last only if the model knows what is familiar."""
-    classes = [f"p_{name}" for name in classes]
-    return ["prediction", "probability", *classes, "trajectory", _UNFAMILIAR]
 
 
 def column_texts(column: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
@@ -372,11 +342,3 @@ def open_model(
         loaded = load_encoder(folder or named, device=device, fetch=False)
     model.encoder.check(loaded)
     return model, loaded
-
-
-def hash_model(model: Path) -> str:
-    """Return a hash of all that a model directory holds, but for what is hidden there.
-
-    The parts of an output are hidden, and an output may be made in the directory itself.
-    """
-    return hash_folder(model)

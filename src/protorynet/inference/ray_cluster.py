@@ -115,7 +115,8 @@ def _connected(ray: ModuleType, address: str | None) -> Iterator[None]:
 
 
 def _join(ray: ModuleType, address: str) -> None:
-    _check_reachable(address)
+    if address != "auto":
+        _check_reachable(address)
     try:
         with _silence_stderr():
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
@@ -127,8 +128,6 @@ def _join(ray: ModuleType, address: str) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    if address == "auto":
-        return
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdecimal():
         raise InputError(
@@ -184,23 +183,6 @@ def n_workers(ray: ModuleType, device: str = "auto") -> int:
     return max(1, gpus or int(resources.get("CPU", 1)))
 
 
-def worker_pool(ray: ModuleType, pieces: int, device: str = "auto") -> dict[str, Any]:
-    """Return the options of a stage of Ray Data whose workers each load a model once.
-
-    There are never more workers than pieces of work; the device ``"cpu"`` leaves GPUs alone.
-    """
-    on_gpu = device != "cpu" and bool(ray.cluster_resources().get("GPU"))
-    size = min(n_workers(ray, device), pieces)
-    return {
-        # One piece is worked on and one waits, so that no worker is idle and none hoards.
-        "compute": ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=2),
-        "num_cpus": 1,
-        "num_gpus": int(on_gpu),
-        "batch_format": "pyarrow",
-        "batch_size": None,
-    }
-
-
 class _Attempts:
     """Counts how often each piece of work was begun.
 
@@ -250,11 +232,21 @@ class Worker:
 def work_off(
     ray: ModuleType, job: Any, pieces: Sequence[pa.Table], device: str = "auto"
 ) -> Iterator[pa.Table]:
-    """Yield what workers answer to pieces of work, which their first numbers tell apart."""
+    """Yield what workers answer to pieces of work, which their first numbers tell apart.
+
+    Each worker opens the job once; there are never more of them than pieces. The device ``"cpu"``
+    leaves GPUs alone.
+    """
+    size = min(n_workers(ray, device), len(pieces))
     stage = ray.data.from_arrow(list(pieces)).map_batches(
         Worker,
         fn_constructor_args=(job, start_here(ray, _Attempts)),
-        **worker_pool(ray, len(pieces), device),
+        # One piece is worked on and one waits, so that no worker is idle and none hoards.
+        compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=2),
+        num_cpus=1,
+        num_gpus=int(device != "cpu" and bool(ray.cluster_resources().get("GPU"))),
+        batch_format="pyarrow",
+        batch_size=None,
     )
     try:
         for answer in stage.iter_batches(batch_size=None, batch_format="pyarrow"):

@@ -27,7 +27,7 @@ from pyarrow import fs
 
 from protorynet import __version__, errors
 from protorynet.data import DOCUMENTS, TEXT_BYTES, find_files, one_line, read_table
-from protorynet.files import list_files, write_files
+from protorynet.files import hash_folder, list_files, write_files
 from protorynet.inference.part_store import (
     Part,
     PartFolder,
@@ -38,7 +38,7 @@ from protorynet.inference.part_store import (
     normalise_address,
     open_filesystem,
 )
-from protorynet.inference.predictor import Predictor, Runtime, hash_model, open_predictor
+from protorynet.inference.predictor import Predictor, Runtime, open_predictor
 from protorynet.inference.ray_cluster import n_workers, ray_session, work_off
 from protorynet.inference.running import Written
 from protorynet.progress import progress_bar
@@ -91,7 +91,7 @@ def predict_with_ray(
     text = read_table(some, text=text, labelled=False, skip_empty=True).text_column
     identity = {
         "protorynet": __version__,
-        "model": hash_model(model),
+        "model": hash_folder(model),
         "inputs": [(file.source, file.rows, file.size, file.changed) for file in files],
         "text": text,
         "skip_empty": skip_empty,
@@ -101,7 +101,9 @@ def predict_with_ray(
     store = PartStore(output, identity, as_folder=as_folder)
     with store.locked(), ray_session(address) as ray:
         is_here = address is None and len(ray.nodes()) == 1
-        shipped = ship_model(ray, model, encoder=encoder, runtime=runtime, is_here=is_here)
+        shipped = model.absolute() if is_here else ship_model(ray, model)
+        if encoder is not None and Path(encoder).is_dir():
+            encoder = str(Path(encoder).absolute())
         rows = rows_per_part(files, n_workers(ray))
         done = store.begin(resume=resume, rows_per_part=rows, tell=tell)
         slices = cut_slices(files, store.rows_per_part or rows)
@@ -110,7 +112,7 @@ def predict_with_ray(
         with store.reporting_how_to_resume(tell):
             total = sum(part.stop - part.start for part in left)
             with progress_bar(f"Scoring {total:,} rows", total, enabled=progress) as advance:
-                job = Scoring(shipped, store.folder, text, skip_empty)
+                job = Scoring(shipped, encoder, runtime, store.folder, text, skip_empty)
                 orders = [pa.Table.from_pylist([asdict(part)]) for part in left]
                 for answer in work_off(ray, job, orders) if orders else ():
                     done.append(Part(**answer.to_pylist()[0]))
@@ -128,14 +130,24 @@ def predict_with_ray(
 class Scoring:
     """The job of scoring slices: each is written where it belongs, and answered by its counts."""
 
-    model: ShippedModel
+    model: Any  # its folder, on the machine of the command; or a reference to its files
+    encoder: str | None
+    runtime: Runtime
     folder: PartFolder
     text: str
     skip_empty: bool
 
     def open(self) -> Predictor:
-        """Load the model."""
-        return self.model.open()
+        """Load the model in this process; nothing of it is left on disk."""
+        folder = self.model
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
+            if not isinstance(folder, Path):
+                import ray
+
+                write_files(Path(own), ray.get(folder))
+                folder = Path(own)
+            # Documents to be scored are new, so looking them up would only cost.
+            return open_predictor(folder, encoder=self.encoder, runtime=self.runtime, cache=False)
 
     def answer(self, predictor: Predictor, order: pa.Table) -> pa.Table:
         """Score the slice that a table of one row describes."""
@@ -188,35 +200,8 @@ def _check_output(output: Path | str) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class ShippedModel:
-    """A model as a worker finds it."""
-
-    content: Any  # its folder, on the machine of the command; or a reference to its files
-    encoder: str | None
-    runtime: Runtime
-
-    def open(self) -> Predictor:
-        """Load the model in this process; nothing of it is left on disk."""
-        folder = self.content
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
-            if not isinstance(folder, Path):
-                import ray
-
-                write_files(Path(own), ray.get(folder))
-                folder = Path(own)
-            # Documents to be scored are new, so looking them up would only cost.
-            return open_predictor(folder, encoder=self.encoder, runtime=self.runtime, cache=False)
-
-
-def ship_model(
-    ray: ModuleType, model: Path, *, encoder: str | None, runtime: Runtime, is_here: bool
-) -> ShippedModel:
-    """Return a model that workers can load; unless all are here, its files are sent to them."""
-    if encoder is not None and Path(encoder).is_dir():
-        encoder = str(Path(encoder).absolute())
-    if is_here:
-        return ShippedModel(model.absolute(), encoder, runtime)
+def ship_model(ray: ModuleType, model: Path) -> Any:
+    """Send the files of a model to the machines of a cluster, and return a reference to them."""
     root = model.resolve()
     # A link could name any file of this machine.
     names = [name for name in list_files(model) if (model / name).resolve().is_relative_to(root)]
@@ -225,8 +210,7 @@ def ship_model(
             f"{model} holds {size / 2**30:.1f} GB, more than the {_LARGEST_MODEL / 2**30:.0f} GB "
             "that are sent to a cluster; remove what does not belong to the model."
         )
-    content = {name: (model / name).read_bytes() for name in names}
-    return ShippedModel(ray.put(content), encoder, runtime)
+    return ray.put({name: (model / name).read_bytes() for name in names})
 
 
 @dataclass(frozen=True)

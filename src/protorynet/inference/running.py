@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import BinaryIO
 
-import numpy as np
 import pyarrow as pa
 
 from protorynet.data import DOCUMENTS, Chunk, Sentences, TableStream
@@ -30,10 +29,9 @@ class Written:
     n_unfamiliar: int
 
     @classmethod
-    def of(cls, parts: Iterable[Part]) -> Written:
+    def of(cls, parts: Sequence[Part]) -> Written:
         """Return how much some parts hold together."""
-        counts = np.array([[p.n_rows, p.n_left_out, p.n_unfamiliar] for p in parts], np.int64)
-        return cls(*counts.reshape(-1, 3).sum(axis=0).tolist())
+        return cls(*(sum(getattr(p, field.name) for p in parts) for field in fields(cls)))
 
 
 def predict_to_file(
@@ -128,18 +126,14 @@ def _score_chunk(
     is_brief: bool = False,
     prepared: tuple[Sentences, Embeddings] | None = None,
 ) -> pa.RecordBatch:
+    batch, text = chunk.batch, stream.text_column
+    if is_brief:
+        batch, text = pa.record_batch({"row": chunk.rows, "text": batch.column(text)}), "text"
     try:
-        if not is_brief:
-            return predictor.score_batch(
-                chunk.batch,
-                text=stream.text_column,
-                skip_empty=stream.skip_empty,
-                prepared=prepared,
-            )
-        texts = chunk.batch.column(stream.text_column)
-        brief = pa.record_batch({"row": chunk.rows, "text": texts})
-        labelled = predictor.score_batch(brief, text="text", skip_empty=stream.skip_empty)
-        return labelled.drop_columns(["text"])
+        labelled = predictor.score_batch(
+            batch, text=text, skip_empty=stream.skip_empty, prepared=prepared
+        )
+        return labelled.drop_columns(["text"]) if is_brief else labelled
     except EmptyDocumentError as error:
         raise _name_empty_rows(stream.locate(chunk.rows[error.rows].tolist()), stream) from None
 

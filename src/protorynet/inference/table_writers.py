@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -21,16 +21,8 @@ _ROW_GROUP_BYTES = 32 * 2**20
 _EXCEL_ROWS, _EXCEL_CHARACTERS = 1_048_576, 32_767  # of a sheet, of a cell
 
 
-class BatchWriter(Protocol):
-    """Takes the rows of a table, batch by batch."""
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write some rows."""
-        ...
-
-
 @contextmanager
-def writer_for(file: BinaryIO, ending: str) -> Iterator[BatchWriter]:
+def writer_for(file: BinaryIO, ending: str) -> Iterator["BatchWriter"]:
     """Give what writes a table to an open file, which stays open, in the format of an ending.
 
     Nothing is written before the first batch is; the table is complete when the block ends.
@@ -155,6 +147,9 @@ class _ExcelWriter:
         cell = self._cells.WriteOnlyCell(self._sheet, text)
         cell.data_type = "s"  # what begins with = is no formula
         return cell
+
+
+BatchWriter = _JsonLinesWriter | _DelimitedWriter | _ParquetWriter | _ExcelWriter
 
 
 def _flatten(column: pa.Array) -> pa.Array:
