@@ -112,6 +112,15 @@ def test_names_of_classes_have_the_width_of_a_phone(browser, folder):
     assert name.bounding_box()["width"] > 200
 
 
+def test_the_report_prints_what_it_folds_away(browser, folder):
+    page = Visit(browser, folder / "report.html", 1400, "light").page
+    for media, is_shown in (("screen", False), ("print", True)):
+        page.emulate_media(media=media)
+        seen = page.locator("body").inner_text()
+        for folded in ("Tick: share in training.", "Seed of the training"):
+            assert (folded in seen) == is_shown, (media, folded)
+
+
 def test_pages_print_on_a4(browser, folder):
     page = Visit(browser, folder / "report.html", 1400, "light").page
     printed = page.pdf(prefer_css_page_size=True)
