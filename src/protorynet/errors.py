@@ -45,6 +45,11 @@ def list_nearest(given: object, known: Iterable[object], most: int = 5) -> str:
     return listed + (", …" if len(names) > most else "")
 
 
+def sheet_row(row: int) -> int:
+    """Return the number that a spreadsheet gives to a position in a table: headings are row 1."""
+    return row + 2
+
+
 HEADINGS = "(the headings are row 1)"
 """What a message adds to numbers of rows."""
 
@@ -57,7 +62,7 @@ def name_rows(rows: Sequence[int], most: int = 5) -> str:
     >>> name_rows([4]), name_rows([0, 1, 7], most=2)
     ('row 6', 'rows 2, 3, …')
     """
-    return f"row{'s' * (len(rows) > 1)} {list_names([row + 2 for row in rows], most)}"
+    return f"row{'s' * (len(rows) > 1)} {list_names([*map(sheet_row, rows)], most)}"
 
 
 class ProtoryNetError(Exception):

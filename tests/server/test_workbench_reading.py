@@ -179,13 +179,13 @@ def test_every_filter_keeps_what_it_names(reading):
         assert [item["row"] for item in kept] == wanted, name
 
 
-def test_the_mistakes_are_exported_with_the_same_filters(reading):
+def test_the_mistakes_are_exported_with_the_same_filters_and_the_rows_of_a_spreadsheet(reading):
     rows = [item["row"] for item in reading.computed("/mistakes", split="test").json()["items"]]
     answer = reading.get("/mistakes.csv", split="test")
     assert answer.headers["content-type"].startswith("text/csv")
     assert "attachment" in answer.headers["content-disposition"]
     lines = list(csv.DictReader(io.StringIO(answer.text)))
-    assert [int(line["row"]) for line in lines] == rows
+    assert [int(line["row"]) for line in lines] == [row + 2 for row in rows]
     assert f"'{FORMULA}" in [line["text"] for line in lines]
 
 

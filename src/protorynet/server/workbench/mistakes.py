@@ -11,6 +11,7 @@ from fastapi import Depends, Path, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
+from protorynet.errors import sheet_row
 from protorynet.explain import (
     Mistake,
     confident_mistakes,
@@ -151,7 +152,7 @@ def mistakes(desk: AtDesk, filters: Filters, paged: Paged) -> JSONResponse:
 @router.get("/mistakes.csv", dependencies=PREDICT, responses=MAY_WAIT)
 @in_pool
 def mistakes_csv(desk: AtDesk, filters: Filters) -> StreamingResponse:
-    """Give the mistakes as a table for a spreadsheet."""
+    """Give the mistakes as a table for a spreadsheet, with its numbers of the rows."""
     items = filters.choose(desk.marks.add_to(_find_mistakes(desk).items))
     rows = ([cell(item) for cell in _CSV_CELLS.values()] for item in items)
     return csv_download("mistakes.csv", list(_CSV_CELLS), rows)
@@ -276,7 +277,8 @@ def _list_choices(
 
 
 _CSV_CELLS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    **{name: itemgetter(name) for name in ("row", "split", "text", "truth", "predicted")},
+    "row": lambda item: sheet_row(item["row"]),
+    **{name: itemgetter(name) for name in ("split", "text", "truth", "predicted")},
     "confidence": lambda item: round(item["confidence"], 6),
     "n_sentences": lambda item: item["n_sentences"],
     "blamed_sentence": lambda item: item["blamed"] and item["blamed"]["text"],
