@@ -195,10 +195,10 @@ class Explanation:
 
         One pixel of the picture as laid out becomes `scale` pixels of the file.
         """
-        from protorynet.report import explanation_svg, picture_png, write_view
+        from protorynet.report import picture_png, write_view
 
-        picture = explanation_svg(self, width=width)
-        write_view(Path(path), picture_png(picture, scale=scale), "picture")
+        picture = picture_png(self.to_svg(width=width), scale=scale)
+        write_view(Path(path), picture, "picture")
 
     def _repr_html_(self) -> str:
         from protorynet.report import explanation_fragment
