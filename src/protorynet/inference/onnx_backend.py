@@ -99,8 +99,7 @@ class Exported(_Plain):
     sha256: Mapping[str, str]
     words: WordWeights | None = None
 
-    automata: ClassVar[tuple[Automaton, ...]] = ()
-    """They are not exported."""
+    automata: ClassVar[tuple[Automaton, ...]] = ()  # they are not exported
 
     def to_json(self) -> bytes:
         """Return the content of export.json."""
