@@ -101,7 +101,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
         for name, content in files.items():
             (fresh / name).write_bytes(content)
         (fresh / _CARD).write_text(model_card(model), encoding="utf-8")
-        checksums = {name: _sha256(content) for name, content in files.items()}
+        checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         checksums[_CONFIG] = digest_values(config)
         if tuned is not None:
             if isinstance(tuned, Path):
@@ -403,7 +403,7 @@ def _read_json(path: Path, checksums: dict[str, str]) -> dict[str, Any]:
 
 def _unchanged(path: Path, largest: int, checksum: str) -> bytes:
     content = _read(path, largest)
-    if _sha256(content) != checksum:
+    if hashlib.sha256(content).hexdigest() != checksum:
         raise _changed(path)
     return content
 
@@ -421,7 +421,3 @@ def _below(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Ten
 
 def _json(values: dict[str, Any]) -> bytes:
     return (json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

@@ -25,7 +25,9 @@ TABLES = st.lists(st.tuples(WORDS, st.sampled_from(["train", "test"])), min_size
 class AheadPredictor(ToyPredictor):
     """One whose next chunk is prepared while this one is written."""
 
-    is_on_gpu = True
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_on_gpu = True
 
     def prepare_batch(self, batch, *, text):
         return (batch.column(text).to_pylist(),)

@@ -214,8 +214,7 @@ def unfamiliar_sentences(corpus: AuditCorpus) -> list[Finding]:
             for sentence in far[np.sort(first)[:5]].tolist()
         ],
     }
-    severity: Severity = "serious" if share >= _MOST_FAR else "warning"
-    severity = severity if many else "note"
+    severity: Severity = ("serious" if share >= _MOST_FAR else "warning") if many else "note"
     facts = {
         "is_known": familiar > 0,
         "least": 1 - (_UNFAMILIAR if familiar else _FAR),

@@ -54,7 +54,6 @@ def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
     if not shares:
         return []
     ordered = sorted(shares, key=lambda position: -shares[position][1])
-    taken = float(np.isin(matched, ordered).mean())
     examples = [
         {
             **prototype_evidence(corpus, position),
@@ -65,7 +64,7 @@ def _boilerplate(corpus: AuditCorpus) -> list[Finding]:
         for position in ordered
     ]
     evidence = {
-        "share_of_sentences": taken,
+        "share_of_sentences": float(np.isin(matched, ordered).mean()),
         "usual_share_of_formulas": float(usual[0]),
         "usual_share_of_copied_passages": float(usual[1]),
         "examples": examples,
@@ -190,8 +189,7 @@ def _few_prototypes(corpus: AuditCorpus) -> list[Finding]:
         "share_of_sentences": taken,
         "examples": [prototype_evidence(corpus, position) for position in first],
     }
-    ids = corpus.list_ids(first)
-    return [describe("few_prototypes_take_most", "warning", evidence, ids=ids)]
+    return [describe("few_prototypes_take_most", "warning", evidence, ids=corpus.list_ids(first))]
 
 
 def _unused_prototypes(corpus: AuditCorpus) -> list[Finding]:

@@ -11,6 +11,7 @@ from .document_tables import (
     read_columns as read_columns,
     read_table as read_table,
 )
+from .json_lines import is_text as is_text
 from .splitting import (
     LANGUAGES as LANGUAGES,
     OnEmpty as OnEmpty,

@@ -378,8 +378,7 @@ def _default_limit() -> int:
     given = os.environ.get("PROTORYNET_CACHE_LIMIT")
     if not given:
         return DEFAULT_LIMIT_BYTES
-    match = _SIZE.fullmatch(given.strip())
-    if match is None:
+    if (match := _SIZE.fullmatch(given.strip())) is None:
         raise InputError(
             f"PROTORYNET_CACHE_LIMIT={given!r} is not a size; write it like '500MB' or '4GB'."
         )

@@ -47,7 +47,6 @@ VARIANTS = {
 RECIPE_VERSIONS = {"bf16": 1, "int8": 1}
 _STATIC_VERSION, MOST_COMPONENTS = 1, 384
 TOKENS_PER_BATCH = 1_024
-SENTENCES_AT_ONCE = 1_024  # their sums stay in the processor's cache
 # Only Linux tells what a processor can do without further packages.
 CPU_DESCRIPTION = Path("/proc/cpuinfo")
 _BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}
@@ -286,10 +285,7 @@ class StaticEncoder:
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one vector per sentence; what lies beyond the window is not read."""
-        result = np.empty((len(sentences), self.dimension), dtype=np.float32)
-        for start in range(0, len(sentences), SENTENCES_AT_ONCE):
-            part = sentences[start : start + SENTENCES_AT_ONCE]
-            result[start : start + len(part)] = self._sum(self.tokenizer.tokenize(part))
+        result = self._sum(self.tokenizer.tokenize(sentences))
         lengths = np.linalg.norm(result, axis=1, keepdims=True)
         np.divide(result, lengths, out=result, where=lengths > 0)
         result[lengths[:, 0] == 0] = self.blank

@@ -272,11 +272,8 @@ def _named_folder(name: str) -> Path | None:
 
 
 def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        # Too long a name, or a null character in it.
-        return False
+    # Other than `Path.is_dir`, it takes too long a name for that of no folder.
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def _hub_folder(name: str, *, fetch: bool) -> Path:

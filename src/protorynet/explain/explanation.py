@@ -195,10 +195,10 @@ class Explanation:
 
         One pixel of the picture as laid out becomes `scale` pixels of the file.
         """
-        from protorynet.report import explanation_svg, picture_png, write_view
+        from protorynet.report import picture_png, write_view
 
-        picture = explanation_svg(self, width=width)
-        write_view(Path(path), picture_png(picture, scale=scale), "picture")
+        picture = picture_png(self.to_svg(width=width), scale=scale)
+        write_view(Path(path), picture, "picture")
 
     def _repr_html_(self) -> str:
         from protorynet.report import explanation_fragment
@@ -267,7 +267,7 @@ def falls_without_each(
     several = np.flatnonzero(lengths > 1)
     size = -(-lengths // _VARIANTS_PER_DOCUMENT)
     work = np.cumsum((lengths * -(-lengths // size))[several]) // _SENTENCES_AT_ONCE
-    falls = []
+    falls: list[NDArray[np.floating]] = [np.zeros(0)]
     for documents in np.split(several, np.flatnonzero(np.diff(work)) + 1) if len(several) else ():
         runs = [np.arange(lengths[document]) // size[document] for document in documents]
         kept = [run != np.arange(run[-1] + 1)[:, None] for run in runs]
@@ -278,8 +278,7 @@ def falls_without_each(
         sizes = np.concatenate([np.bincount(run) for run in runs])
         fall = (whole[owner] - without[np.arange(len(owner)), leading[owner]]) / sizes
         falls.append(np.repeat(fall, sizes))
-    if falls:
-        effects[np.repeat(lengths > 1, lengths)] = np.concatenate(falls)
+    effects[np.repeat(lengths > 1, lengths)] = np.concatenate(falls)
     return effects
 
 

@@ -28,7 +28,6 @@ _COMPARED_SENTENCES = 4_000
 _JUDGED_SENTENCES = 1_000
 _TRIPLES = 4_000
 _TWIN_COSINE = 0.9
-_WORD_PIECES = "word pieces: it sees spelling, not meaning"
 
 
 def encoder_judge(encode: Encode) -> Judge:
@@ -63,14 +62,14 @@ def choose_judge(
     if record.name == PRECOMPUTED:
         return None, ""
     # Its faster forms are no more independent of it than it is itself.
-    if judge is None and split_variant(record.name)[0] == "minilm":
-        return tfidf_judge, _WORD_PIECES
-    judging = load_encoder(judge or "minilm", device=device)
-    is_own = judging.fingerprint == record.fingerprint
-    if is_own and judge is None:
-        return tfidf_judge, _WORD_PIECES
-    name = f"{judging.name}, which is the model's own encoder" if is_own else judging.name
-    return encoder_judge(judging.encode), name
+    if judge is not None or split_variant(record.name)[0] != "minilm":
+        judging = load_encoder(judge or "minilm", device=device)
+        if judging.fingerprint != record.fingerprint:
+            return encoder_judge(judging.encode), judging.name
+        if judge is not None:
+            name = f"{judging.name}, which is the model's own encoder"
+            return encoder_judge(judging.encode), name
+    return tfidf_judge, "word pieces: it sees spelling, not meaning"
 
 
 def pretrained_encode(

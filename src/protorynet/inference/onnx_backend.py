@@ -99,13 +99,7 @@ class Exported(_Plain):
     sha256: Mapping[str, str]
     words: WordWeights | None = None
 
-    automata: ClassVar[tuple[Automaton, ...]] = ()
-    """They are not exported."""
-
-    @property
-    def width(self) -> int:
-        """Components of the vectors that the reader takes: the encoder's, and what words tell."""
-        return self.dimension + (0 if self.words is None else self.words.n_classes)
+    automata: ClassVar[tuple[Automaton, ...]] = ()  # they are not exported
 
     def to_json(self) -> bytes:
         """Return the content of export.json."""
@@ -241,16 +235,18 @@ class OnnxBackend:
         self._session = open_session(graph, source, inputs=INPUTS, outputs=self._outputs)
         self._source = source
         self._families = exported.prototypes.families
+        # The encoder's components, and what words tell beside them.
+        self._width = exported.dimension + (exported.words.n_classes if exported.words else 0)
         self._n_classes = len(exported.labels.classes)
         self._steps = max(1, min(_STEPS_PER_BATCH, _SIMILARITIES_PER_BATCH // len(self._families)))
 
     def read(self, embeddings: Embeddings, lengths: NDArray[np.int64]) -> Reading:
         """Match and read documents; long and short ones go in separate batches."""
         vectors, index = embeddings.vectors, embeddings.index
-        if len(vectors) and vectors.shape[1] != self.facts.width:
+        if len(vectors) and vectors.shape[1] != self._width:
             raise InputError(
                 f"the vectors have {vectors.shape[1]} components, but the model was trained on "
-                f"vectors of {self.facts.width}."
+                f"vectors of {self._width}."
             )
         n = len(index)
         result = Reading(

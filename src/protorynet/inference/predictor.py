@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from protorynet.data import OnEmpty, Sentences, sequence_text
+from protorynet.data import OnEmpty, Sentences, is_text, sequence_text
 from protorynet.encoders import (
     EmbeddingCache,
     Embeddings,
@@ -101,13 +101,10 @@ class Predictor:
         self.backend = backend
         self.facts, self.labels = backend.facts, backend.facts.labels
         self.encoder = encoder
+        # Then other work can be done while sentences are encoded.
+        self.is_on_gpu = bool(getattr(encoder, "is_on_gpu", False))
         self._cache = EmbeddingCache() if cache else None
         self._progress = progress
-
-    @property
-    def is_on_gpu(self) -> bool:
-        """Whether other work can be done while sentences are encoded."""
-        return bool(getattr(self.encoder, "is_on_gpu", False))
 
     def prepare(
         self, documents: Sequence[Any], *, on_empty: OnEmpty = "skip"
@@ -280,8 +277,7 @@ class Predictor:
 def column_texts(column: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
     """Return the texts of a column, "" for missing ones; a column of other values is refused."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    if not (is_text or pa.types.is_string_view(kind) or pa.types.is_null(kind)):
+    if not (is_text(kind) or pa.types.is_null(kind)):
         raise TableError(f"column {name!r} holds {kind}, not text; choose the column of texts.")
     return [text or "" for text in column.to_pylist()]
 

@@ -116,7 +116,18 @@ def _connected(ray: ModuleType, address: str | None) -> Iterator[None]:
 
 def _join(ray: ModuleType, address: str) -> None:
     if address != "auto":
-        _check_reachable(address)
+        host, _, port = address.rpartition(":")
+        if not host or "/" in host or not port.isdecimal():
+            raise InputError(
+                f"{address!r} is no address of a Ray cluster; give 'auto' or HOST:PORT, as printed "
+                "by ray start --head."
+            )
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            raise InputError(
+                f"nothing answers at {address} ({error}); start the cluster with: ray start --head"
+            ) from None
     try:
         with _silence_stderr():
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
@@ -124,21 +135,6 @@ def _join(ray: ModuleType, address: str) -> None:
         raise InputError(
             f"cannot join the Ray cluster at {address!r}: {one_line(error.__cause__ or error)}. "
             "Run this on a machine of the cluster, with its RAY_AUTH_MODE and RAY_AUTH_TOKEN."
-        ) from None
-
-
-def _check_reachable(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    if not host or "/" in host or not port.isdecimal():
-        raise InputError(
-            f"{address!r} is no address of a Ray cluster; give 'auto' or HOST:PORT, as printed by "
-            "ray start --head."
-        )
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        raise InputError(
-            f"nothing answers at {address} ({error}); start the cluster with: ray start --head"
         ) from None
 
 
