@@ -302,7 +302,7 @@ def sequence_sentences(lengths: NDArray[np.int64]) -> Sentences:
     documents = np.repeat(np.arange(len(lengths)), lengths)
     texts = (f"sequence {number}, {line}" for number, line in zip(documents, written, strict=True))
     sizes = np.array([len(line) for line in written], np.int64)
-    # Each line is followed by its end, and each document begins anew.
+    # Each line is followed by its end, and offsets of each document begin at 0.
     before = np.cumsum(sizes + 1) - sizes - 1
     starts = before - np.repeat(before[np.cumsum(lengths) - lengths], lengths)
     return Sentences(tuple(texts), tuple(written), starts, starts + sizes, documents, len(lengths))
