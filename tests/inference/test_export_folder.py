@@ -119,9 +119,10 @@ def test_a_file_with_another_content_is_refused(own, name, content, message):
         open_predictor(own)
 
 
-def test_a_graph_that_reads_other_files_is_refused(own):
+def test_a_graph_that_reads_other_files_is_refused(own, monkeypatch):
     onnx = pytest.importorskip("onnx")
     graph = onnx.load(own / "encoder.onnx")
+    monkeypatch.chdir(own)  # onnx looks for the other file from where it runs
     onnx.external_data_helper.convert_model_to_external_data(
         graph, location="../secret", size_threshold=0
     )
