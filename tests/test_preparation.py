@@ -7,7 +7,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 from protorynet import ProtoryNetClassifier, preparation
-from protorynet.encoders import EmbeddingCache
+from protorynet.encoders import EmbeddingCache, load_encoder
 from protorynet.errors import EmptyDocumentError
 from protorynet.preparation import prepare_documents
 from protorynet.words import WordWeights
@@ -47,6 +47,28 @@ def test_documents_split_while_others_are_encoded_give_the_same(encoder, reviews
         for field in dataclasses.fields(one):
             np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
     assert len(counting.read) == len(set(counting.read))
+
+
+def test_tokens_are_found_while_others_are_encoded(tiny_bert_folder, reviews, small_windows):
+    encoder = load_encoder(tiny_bert_folder, device="cpu")
+    alone = prepare_documents(reviews.texts, encoder)[1]
+    given_tokens: list[int] = []
+
+    class OnGpu:
+        name, fingerprint, is_on_gpu = "tokens", "tokens-1", True
+        tokenize, window, count_tokens = encoder.tokenize, encoder.window, encoder.count_tokens
+
+        def encode(self, sentences):
+            raise AssertionError("its tokens were known")
+
+        def encode_tokens(self, tokens):
+            given_tokens.append(len(tokens))
+            return encoder.encode_tokens(tokens)
+
+    overlapping = prepare_documents(reviews.texts, OnGpu())[1]
+    np.testing.assert_array_equal(overlapping.index, alone.index)
+    np.testing.assert_allclose(overlapping.vectors, alone.vectors, atol=1e-6)
+    assert sum(given_tokens) == len(alone.vectors)
 
 
 def test_all_empty_documents_are_named_whatever_window_they_are_in(encoder, reviews, small_windows):

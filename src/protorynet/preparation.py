@@ -1,9 +1,9 @@
 """From documents to sentences and their embeddings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from protorynet.encoders import (
     EmbeddingCache,
     Embeddings,
     Encoder,
+    TokenEncoder,
+    Tokens,
     WindowedEncoder,
     encode_corpus,
     stack_sequences,
@@ -86,21 +88,29 @@ def _prepare_overlapping(
     position: dict[str, int] = {}
     parts: list[Sentences] = []
 
-    def find_new() -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-        """Yield the sentences that no window before had, and what their words tell."""
+    def find_new() -> Iterator[tuple[_Window, dict[str, int]]]:
+        """Yield the sentences that no window before had, and where they stand in theirs."""
         is_wanted = True
-        split = partial(_split_window, splitter, _counter(encoder), words)
-        for part, told in map_in_processes(split, windows):
+        # Asked here: another process must not touch the GPU.
+        tokenize = encoder.tokenize if isinstance(encoder, TokenEncoder) else None
+        read = partial(_read_window, splitter, _counter(encoder), tokenize, words)
+        for window in map_in_processes(read, windows):
+            part = window.sentences
             parts.append(part)
             is_wanted = is_wanted and (on_empty == "skip" or bool(part.filled.all()))
             rows = {text: row for row, text in enumerate(part.texts) if text not in position}
             if is_wanted and rows:
                 position.update(zip(rows, count(len(position))))
-                yield list(rows), told[list(rows.values())]
+                yield window, rows
             advance(part.n_documents)
 
-    def encode(new: tuple[list[str], NDArray[np.float32]]) -> NDArray[np.float32]:
-        return np.hstack([encode_corpus(encoder, new[0], cache=cache).vectors, new[1]])
+    def encode(new: tuple[_Window, dict[str, int]]) -> NDArray[np.float32]:
+        window, rows = new
+        reader: Any = encoder
+        if window.tokens is not None:
+            reader = _Tokenized(reader, window.tokens, rows)
+        vectors = encode_corpus(reader, list(rows), cache=cache).vectors
+        return np.hstack([vectors, window.told[list(rows.values())]])
 
     with progress_bar("Encoding", len(documents), enabled=progress) as advance:
         vectors = list(map_ahead(encode, find_new()))
@@ -111,14 +121,43 @@ def _prepare_overlapping(
     return sentences, Embeddings(np.concatenate(vectors), index)
 
 
-def _split_window(
-    splitter: Splitter, counter: TokenCounter | None, words: WordWeights | None, texts: list[str]
-) -> tuple[Sentences, NDArray[np.float32]]:
-    """Split texts, and return what words tell of each sentence, (n, C)."""
+class _Window(NamedTuple):
+    """What is known of the sentences of some documents before they are encoded."""
+
+    sentences: Sentences
+    told: NDArray[np.float32]  # of each sentence by its words, (n, C)
+    tokens: Tokens | None  # of each sentence, where the encoder can be given them
+
+
+def _read_window(
+    splitter: Splitter,
+    counter: TokenCounter | None,
+    tokenize: Callable[[Sequence[str]], Tokens] | None,
+    words: WordWeights | None,
+    texts: list[str],
+) -> _Window:
+    """Split texts, and find the words and tokens of their sentences."""
     sentences = split_documents(texts, splitter=splitter, counter=counter, on_empty="skip")
-    if words is None:
-        return sentences, np.empty((len(sentences), 0), np.float32)
-    return sentences, words.read(sentences.texts)
+    told = np.empty((len(sentences), 0), np.float32)
+    if words is not None:
+        told = words.read(sentences.texts)
+    return _Window(sentences, told, None if tokenize is None else tokenize(sentences.texts))
+
+
+class _Tokenized:
+    """An encoder with the tokens of sentences, which it then need not look for."""
+
+    def __init__(self, encoder: TokenEncoder, tokens: Tokens, rows: dict[str, int]) -> None:
+        self.name, self.is_on_gpu = encoder.name, getattr(encoder, "is_on_gpu", False)
+        self._encoder, self._tokens, self._rows = encoder, tokens, rows
+
+    @property
+    def fingerprint(self) -> str:
+        return self._encoder.fingerprint
+
+    def encode(self, sentences: list[str]) -> NDArray[np.float32]:
+        numbers = np.array([self._rows[text] for text in sentences], np.int64)
+        return self._encoder.encode_tokens(self._tokens.take(numbers))
 
 
 def add_words(sentences: Sentences, found: Embeddings, words: WordWeights | None) -> Embeddings:

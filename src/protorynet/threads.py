@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar, cast
 
-_MOST_WORKERS = 8
+_MOST_WORKERS = 16
+_CORES_KEPT = 2  # from other processes, for this one
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -144,7 +145,7 @@ def map_in_processes(work: Callable[[_Item], _Result], items: Sequence[_Item]) -
     """
     can_fork = sys.platform == "linux" and "torch" in sys.modules
     can_fork = can_fork and not multiprocessing.current_process().daemon
-    workers = min(_MOST_WORKERS, count_threads() // 2, len(items)) if can_fork else 0
+    workers = min(_MOST_WORKERS, count_threads() - _CORES_KEPT, len(items)) if can_fork else 0
     if workers < 2:
         yield from map(work, items)
         return

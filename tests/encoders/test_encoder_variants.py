@@ -79,6 +79,8 @@ def test_a_variant_of_a_folder_is_nearly_the_same_encoder(variant, least, make_f
 def test_a_sentence_has_the_same_vector_in_any_company(form, most):
     if form == ":bf16" and choose_encoder("cpu").name != "minilm:bf16":
         most = 0.01  # what a processor without the instructions computes is not exact
+    if form == ":bf16" and "amx_bf16" in encoder_variants._processor_flags():
+        most = 0.002  # there the order of adding depends on the number of rows
     encoder = load_encoder(f"minilm{form}", device="cpu")
     texts = [f"The room was {'very ' * (n % 9)}clean, all {n} of us said." for n in range(48)]
     alone = np.concatenate([encoder.encode([text]) for text in texts[:16]])

@@ -2,6 +2,7 @@ from .embedding_cache import EmbeddingCache as EmbeddingCache
 from .embeddings import (
     Embeddings as Embeddings,
     Encoder as Encoder,
+    TokenEncoder as TokenEncoder,
     WindowedEncoder as WindowedEncoder,
     encode_corpus as encode_corpus,
     stack_sequences as stack_sequences,
@@ -34,6 +35,7 @@ from .registry import (
 from .sentence_network import SentenceNetwork as SentenceNetwork
 from .sentence_tokenizer import (
     SentenceTokenizer as SentenceTokenizer,
+    Tokens as Tokens,
     parse_tokenizer as parse_tokenizer,
 )
 from .transformer_encoder import (

@@ -16,6 +16,7 @@ from protorynet.threads import count_threads
 
 if TYPE_CHECKING:
     from protorynet.encoders.embedding_cache import EmbeddingCache
+    from protorynet.encoders.sentence_tokenizer import Tokens
 
 # What an interrupt may lose, and the steps in which the bar moves: enough work for each thread,
 # and for a GPU.
@@ -54,6 +55,17 @@ class Encoder(Protocol):
 @runtime_checkable
 class WindowedEncoder(Encoder, TokenCounter, Protocol):
     """An encoder that knows how much text it can read at once."""
+
+
+@runtime_checkable
+class TokenEncoder(Encoder, Protocol):
+    """An encoder that can be given tokens in place of sentences."""
+
+    def tokenize(self, sentences: Sequence[str]) -> Tokens:
+        """Return the token ids of each sentence; another process may do that."""
+
+    def encode_tokens(self, tokens: Tokens) -> NDArray[np.float32]:
+        """Return one vector per sentence, of what `tokenize` returned."""
 
 
 @dataclass(frozen=True)

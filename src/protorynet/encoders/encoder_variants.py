@@ -18,7 +18,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_kept
 from protorynet.encoders.embeddings import Encoder
 from protorynet.encoders.encoder_folder import hash_recipe
-from protorynet.encoders.sentence_tokenizer import SentenceTokenizer
+from protorynet.encoders.sentence_tokenizer import SentenceTokenizer, Tokens
 from protorynet.errors import EncoderError, ModelFormatError, import_extra
 from protorynet.progress import progress_bar
 
@@ -159,6 +158,7 @@ class Bfloat16Encoder:
         self.dimension, self.window = teacher.dimension, teacher.window
         self.source, self.tokenizer = teacher.source, teacher.tokenizer
         self.encode, self.count_tokens = teacher.encode, teacher.count_tokens
+        self.tokenize, self.encode_tokens = teacher.tokenize, teacher.encode_tokens
         self.is_on_gpu = teacher.is_on_gpu
         network: Any = teacher.network
         if not (teacher.is_on_gpu or is_bfloat16_safe() or _survives_bfloat16()):
@@ -298,14 +298,13 @@ class StaticEncoder:
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticEncoder:
         return self  # nothing in it ever changes
 
-    def _sum(self, tokens: list[list[int]]) -> NDArray[np.float32]:
+    def _sum(self, tokens: Tokens) -> NDArray[np.float32]:
         """Return the sum of the vectors of each list of token ids.
 
         Position by position, so that the order of adding, and with it every bit of a sum, does not
         depend on the other sentences.
         """
-        lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
-        ids = np.fromiter(chain.from_iterable(tokens), dtype=np.int64, count=int(lengths.sum()))
+        ids, lengths = tokens.ids, tokens.lengths
         longest_first = np.argsort(-lengths, kind="stable")
         starts = (np.cumsum(lengths) - lengths)[longest_first]
         # How many sentences reach each position.

@@ -69,7 +69,7 @@ class OnnxEncoder:
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one vector per sentence; what lies beyond the window is not read."""
         tokens = self.tokenizer.tokenize(sentences)
-        if not tokens:
+        if not len(tokens):
             return np.empty((0, self.dimension), dtype=np.float32)
         order, batches = self.tokenizer.batches(tokens, most=BATCH_TOKENS, spare=None)
         vectors = np.concatenate(map_in_threads(self._run, batches))

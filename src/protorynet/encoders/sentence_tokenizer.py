@@ -1,8 +1,11 @@
 """From texts to batches of token ids, and the tokenizer of an encoder's folder; no torch."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -25,6 +28,57 @@ DEFAULT_WINDOW = 512
 
 
 @dataclass(frozen=True)
+class Tokens:
+    """The token ids of texts, one text after the other."""
+
+    ids: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Iterable[Sequence[int]]) -> Tokens:
+        """Join the token ids of texts."""
+        lists = list(texts)
+        lengths = np.fromiter(map(len, lists), np.int64, count=len(lists))
+        return cls(np.fromiter(chain.from_iterable(lists), np.int64, lengths.sum()), lengths)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, number: int) -> NDArray[np.int64]:
+        stop = self._ends[number]
+        return self.ids[stop - self.lengths[number] : stop]
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        return iter(np.split(self.ids, self._ends[:-1]) if len(self) else [])
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return np.cumsum(self.lengths)
+
+    def take(self, numbers: NDArray[np.int64]) -> Tokens:
+        """Return some of the texts, in this order."""
+        lengths = self.lengths[numbers]
+        moved = self._ends[numbers] - np.cumsum(lengths)
+        return Tokens(self.ids[np.repeat(moved, lengths) + np.arange(lengths.sum())], lengths)
+
+    def runs(self, most: int) -> Iterator[Tokens]:
+        """Yield the texts in order, as many at once as have at most so many tokens together."""
+        start, read = 0, 0
+        while start < len(self):
+            stop = max(start + 1, int(np.searchsorted(self._ends, read + most, side="right")))
+            end = int(self._ends[stop - 1])
+            yield Tokens(self.ids[read:end], self.lengths[start:stop])
+            start, read = stop, end
+
+    def filled(self, token: int) -> Tokens:
+        """Give a text without a single token this one: there has to be a place to look at."""
+        empty = np.flatnonzero(self.lengths == 0)
+        if not len(empty):
+            return self
+        return Tokens(np.insert(self.ids, self._ends[empty], token), np.maximum(self.lengths, 1))
+
+
+@dataclass(frozen=True)
 class SentenceTokenizer:
     """A tokenizer, set neither to pad nor to cut, and the most tokens that its encoder reads."""
 
@@ -32,12 +86,12 @@ class SentenceTokenizer:
     window: int
     pad_token_id: int
 
-    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+    def tokenize(self, texts: Sequence[str]) -> Tokens:
         """Return the token ids of each text, special tokens included, cut at the window."""
-        return [
+        return Tokens.of(
             encoding.ids if len(encoding) <= self.window else self._cut(text)
             for text, encoding in self._encodings(texts)
-        ]
+        )
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of tokens of each text, special tokens included, nothing cut."""
@@ -45,7 +99,7 @@ class SentenceTokenizer:
         return np.fromiter(counts, dtype=np.int64, count=len(texts))
 
     def batches(
-        self, tokens: list[list[int]], *, most: int, spare: int | None
+        self, tokens: Tokens, *, most: int, spare: int | None
     ) -> tuple[NDArray[np.int64], Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]]:
         """Return the order of falling length, and padded batches of ids and mask in that order.
 
@@ -54,7 +108,7 @@ class SentenceTokenizer:
         that where every text is computed by itself, as on a CPU, its vector does not depend on its
         neighbours in a batch, not in the last bit.
         """
-        lengths = np.array([len(each) for each in tokens], dtype=np.int64)
+        lengths, tokens = tokens.lengths, tokens.filled(self.pad_token_id)
         order = np.argsort(-lengths, kind="stable")
         if spare is None:
             # Never beyond the window, where an encoder may have no positions.
@@ -64,7 +118,7 @@ class SentenceTokenizer:
             lengths = np.maximum(lengths, 1)
             groups = _like_groups(lengths[order], most, spare)
         return order, (
-            self._pad([tokens[each] for each in order[start:stop]], int(lengths[order[start]]))
+            self._pad(tokens.take(order[start:stop]), int(lengths[order[start]]))
             for start, stop in groups
         )
 
@@ -83,15 +137,10 @@ class SentenceTokenizer:
         ids: list[int] = self.tokenizer.post_process(encoding).ids
         return ids
 
-    def _pad(
-        self, texts: list[list[int]], width: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        # A text without a single token still needs a place to look at.
-        filled = [each or [self.pad_token_id] for each in texts]
-        lengths = np.array([len(each) for each in filled])
-        mask = np.arange(width) < lengths[:, None]
+    def _pad(self, texts: Tokens, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        mask = np.arange(width) < texts.lengths[:, None]
         ids = np.full(mask.shape, self.pad_token_id, dtype=np.int64)
-        ids[mask] = np.fromiter(chain.from_iterable(filled), np.int64)
+        ids[mask] = texts.ids
         return ids, mask.astype(np.int64)
 
 

@@ -15,7 +15,6 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ from protorynet.encoders.encoder_folder import (
     safetensors_file,
 )
 from protorynet.encoders.sentence_network import Dense, Normalize, SentenceNetwork, evaluating
-from protorynet.encoders.sentence_tokenizer import read_tokenizer
+from protorynet.encoders.sentence_tokenizer import Tokens, read_tokenizer
 from protorynet.errors import EncoderError, InputError
 from protorynet.files import check_replaceable, replaced_directory
 from protorynet.threads import map_in_threads
@@ -115,16 +114,20 @@ class TransformerEncoder:
 
     def encode(self, sentences: list[str]) -> NDArray[np.float32]:
         """Return one vector per sentence; what lies beyond the window is not read."""
-        tokens = self.tokenize(sentences)
+        return self.encode_tokens(self.tokenize(sentences))
+
+    def encode_tokens(self, tokens: Tokens) -> NDArray[np.float32]:
+        """Return one vector per sentence, of what `tokenize` returned."""
         result = np.empty((len(tokens), self.dimension), dtype=np.float32)
-        if not tokens:
+        if not len(tokens):
             return result
         weight = next(self.network.parameters())
         with evaluating(self.network):
             is_packable = self.network.is_packable and self.window <= PACKED_TOKENS
             if weight.is_cuda and weight.dtype == torch.bfloat16 and is_packable:
                 order = np.arange(len(tokens))
-                vectors = [self._forward_packed(run) for run in self._fill_runs(tokens)]
+                runs = tokens.filled(self.pad_token_id).runs(PACKED_TOKENS)
+                vectors = [self._forward_packed(run) for run in runs]
             else:
                 sizes = GPU_BATCH_TOKENS if self.is_on_gpu else CPU_BATCH_TOKENS
                 order, batches = self.tokenizer.batches(tokens, most=sizes[0], spare=sizes[1])
@@ -139,37 +142,25 @@ class TransformerEncoder:
         vectors: Tensor = self.network(ids, mask)
         return vectors
 
-    def _fill_runs(self, tokens: list[list[int]]) -> Iterator[list[list[int]]]:
-        """Cut texts into runs of at most `PACKED_TOKENS` tokens, none of them empty."""
-        run: list[list[int]] = []
-        room = PACKED_TOKENS
-        for ids in (each or [self.pad_token_id] for each in tokens):
-            if len(ids) > room:
-                yield run
-                run, room = [], PACKED_TOKENS
-            run.append(ids)
-            room -= len(ids)
-        yield run
-
-    def _forward_packed(self, texts: list[list[int]]) -> Tensor:
+    def _forward_packed(self, texts: Tokens) -> Tensor:
         """Read texts without padding between them, in bfloat16.
 
         A run always has as many tokens, so that all products have the same size: the same kernels
         sum in the same order, and no vector depends on its neighbours.
         """
         device = next(self.network.parameters()).device
-        room = PACKED_TOKENS - sum(map(len, texts))
+        room = PACKED_TOKENS - len(texts.ids)
         filling = [min(self.window, room - at) for at in range(0, room, self.window)]
-        lengths = torch.tensor([*map(len, texts), *filling])
+        lengths = torch.from_numpy(np.append(texts.lengths, np.array(filling, np.int64)))
         flat = np.full(PACKED_TOKENS, self.pad_token_id, dtype=np.int64)
-        flat[: PACKED_TOKENS - room] = np.fromiter(chain.from_iterable(texts), np.int64)
+        flat[: len(texts.ids)] = texts.ids
         run, bounds = (
             part.pin_memory().to(device, non_blocking=True)
             for part in (torch.from_numpy(flat), lengths)
         )
         return self.network.forward_packed(run, bounds, self.window)[: len(texts)]
 
-    def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
+    def tokenize(self, sentences: Sequence[str]) -> Tokens:
         """Return the token ids of each text, special tokens included, cut at the window."""
         return self.tokenizer.tokenize(sentences)
 

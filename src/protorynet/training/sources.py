@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -155,11 +154,9 @@ class FineTunedSource(SentenceSource):
         self._centring = [centring]  # in a list: fixed, and not part of the state
         self._packed = [_PackedNetwork(self.network)]
         self._half = base.is_cuda
-        # A text without a single token still needs a place to look at.
-        tokens = [ids or [encoder.pad_token_id] for ids in encoder.tokenize(list(texts))]
-        flat = np.fromiter(itertools.chain.from_iterable(tokens), dtype=np.int64)
-        self._tokens = torch.from_numpy(flat).to(base.device)
-        self._lengths = np.array([len(ids) for ids in tokens], dtype=np.int64)
+        tokens = encoder.tokenize(texts).filled(encoder.pad_token_id)
+        self._tokens = torch.from_numpy(tokens.ids).to(base.device)
+        self._lengths = tokens.lengths
         self._starts = np.cumsum(self._lengths) - self._lengths
         self._mean, self._longest = float(self._lengths.mean()), int(self._lengths.max())
         self._expected: Batch | None = None

@@ -244,11 +244,10 @@ class TransformerClassifier(Rival):
 
     def _tokens(self, texts: Sequence[str]) -> DocumentTokens:
         tokenizer = self._tokenizer
-        bare = tokenizer.tokenize([""])[0]
-        # A text without a single token still needs a place to look at.
+        bare = tokenizer.tokenize([""])[0].tolist()
         return DocumentTokens(
-            cut_document(ids or [tokenizer.pad_token_id], self._window, self.long, bare)
-            for ids in tokenizer.tokenize(texts)
+            cut_document(ids.tolist(), self._window, self.long, bare)
+            for ids in tokenizer.tokenize(texts).filled(tokenizer.pad_token_id)
         )
 
     def _probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
