@@ -5,7 +5,7 @@ Each stage runs in a process of its own, at 1,000, 10,000 and 100,000 sentences 
 Written are seconds and peak memory, the slopes of time over sentences on logarithmic axes, and the
 slope that n log n has over the same sizes::
 
-    python benchmarks/growth.py [--large] [--only kmedoids] [-o docs/performance/growth.json]
+    python benchmarks/growth.py [--large] [--device cuda] [--only kmedoids] [-o FILE]
 
 A slope of 1 is proportional growth. Small sizes are ruled by fixed costs, and k-medoids looks at
 all pairs up to 4,096 sentences; so `last_slope`, between the two largest sizes, is what tells.
@@ -60,6 +60,7 @@ DIMENSION, PROTOTYPES, THEMES, SENTENCES = 384, 200, 300, 8
 SIZES = (1_000, 10_000, 100_000)
 LARGE = 1_000_000
 SETTINGS = Settings(n_prototypes=PROTOTYPES)
+DEVICE = torch.device("cpu")  # where networks are trained
 
 
 def vectors_of(n: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -89,32 +90,35 @@ def run_of(n: int) -> tuple[Run, ProtoryNetwork]:
     """Set up training on n sentences, with an adapter, as `fit` does."""
     torch.manual_seed(0)
     vectors, theme = vectors_of(n)
-    base = centre_vectors(vectors, Centring(torch.from_numpy(vectors.mean(axis=0))), "cpu")
+    centring = Centring(torch.from_numpy(vectors.mean(axis=0))).to(DEVICE)
+    base = centre_vectors(vectors, centring, DEVICE)
     documents = n // SENTENCES
     labels = torch.from_numpy(theme[: documents * SENTENCES].reshape(-1, SENTENCES)[:, 0] % 2)
     corpus = Corpus(
-        torch.arange(documents * SENTENCES),
-        torch.full((documents,), SENTENCES),
-        torch.nn.functional.one_hot(labels, 2).float(),
+        torch.arange(documents * SENTENCES, device=DEVICE),
+        torch.full((documents,), SENTENCES, device=DEVICE),
+        torch.nn.functional.one_hot(labels, 2).float().to(DEVICE),
     )
-    adapter = Adapter(DIMENSION, SETTINGS.adapter_size, unit_length=True)
+    adapter = Adapter(DIMENSION, SETTINGS.adapter_size, unit_length=True).to(DEVICE)
     run = Run(
         train=corpus,
         validation=corpus.subset(np.arange(min(documents, 100))),
-        candidates=torch.arange(n),
+        candidates=torch.arange(n, device=DEVICE),
         source=AdaptedSource(base, adapter),
         settings=SETTINGS,
         labels=LabelCode((0, 1), "multiclass"),
         seed=0,
     )
     reader = Reader(PROTOTYPES, 2, hidden=SETTINGS.reader_size, layers=1, dropout=0.0)
-    return run, ProtoryNetwork(base[:PROTOTYPES].clone(), reader, SETTINGS)
+    return run, ProtoryNetwork(base[:PROTOTYPES].clone(), reader, SETTINGS).to(DEVICE)
 
 
 def timed(work: Callable[[], object]) -> float:
     """Return how long some work takes."""
     start = time.perf_counter()
     work()
+    if DEVICE.type == "cuda":
+        torch.cuda.synchronize()
     return time.perf_counter() - start
 
 
@@ -125,8 +129,8 @@ def filtering(n: int, _: int) -> float:
 
 
 def encoding(n: int, most: int) -> float:
-    """Encode with the embedded encoder, at most so many sentences, and scale."""
-    encoder, texts = load_encoder("minilm"), texts_of(n)[:most]
+    """Encode with the default encoder, at most so many sentences, and scale."""
+    encoder, texts = load_encoder("auto", device=DEVICE.type), texts_of(n)[:most]
     encoder.encode(texts[:8])
     return timed(lambda: encoder.encode(texts)) * n / len(texts)
 
@@ -164,7 +168,7 @@ def learning_words(n: int, _: int) -> float:
 
 
 def grouping(n: int, _: int) -> float:
-    """Learn families of up to 5,000 members, one epoch of each network."""
+    """Learn families of as many members as there may be, one epoch of each network."""
     run, _ = run_of(n)
     settings = Settings(epochs=1, retrain_epochs=1)
     run = replace(run, source=FrozenSource(run.source.base), settings=settings)
@@ -210,7 +214,9 @@ def small_model() -> Model:
 
     vectors, theme = vectors_of(300 * SENTENCES, seed=7)
     settings = Settings(epochs=4, retrain_epochs=4)
-    classifier = ProtoryNetClassifier("precomputed", settings=settings, cache=False)
+    classifier = ProtoryNetClassifier(
+        "precomputed", settings=settings, device=DEVICE.type, cache=False
+    )
     labels = (theme.reshape(-1, SENTENCES)[:, 0] % 2).tolist()
     return classifier.fit(list(vectors.reshape(-1, SENTENCES, DIMENSION)), labels).model_
 
@@ -232,6 +238,7 @@ def measured(stage: str, n: int, options: argparse.Namespace) -> dict[str, float
     """Run one stage at one size in a fresh process."""
     command = [sys.executable, __file__, "--stage", stage, "--sentences", str(n)]
     command += ["--encoded", str(options.encoded), "--threads", str(options.threads)]
+    command += ["--device", options.device]
     environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
     answer = subprocess.run(
         command, env=environment, check=True, stdout=subprocess.PIPE, text=True
@@ -289,12 +296,15 @@ def main() -> None:
     )
     parser.add_argument("--large", action="store_true", help="also a million sentences (5 GB)")
     parser.add_argument("--only", choices=list(STAGES), action="append", help="measure only this")
+    parser.add_argument("--device", default="cpu", help="'cpu' or 'cuda'")
     parser.add_argument("--threads", type=int, default=2, help="processor cores to use")
     parser.add_argument("--encoded", type=int, default=2_000, help="most sentences to encode")
     parser.add_argument("-o", "--output", type=Path, default=Path("docs/performance/growth.json"))
     parser.add_argument("--stage", choices=list(STAGES), help=argparse.SUPPRESS)
     parser.add_argument("--sentences", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    global DEVICE
+    DEVICE = torch.device(options.device)
     if options.stage:
         torch.set_num_threads(options.threads)
         seconds = STAGES[options.stage](options.sentences, options.encoded)
@@ -306,8 +316,13 @@ def main() -> None:
         name: summary([measured(name, n, options) for n in sizes])
         for name in options.only or STAGES
     }
-    facts = {"dimension": DIMENSION, "prototypes": PROTOTYPES, "threads": options.threads}
-    facts["encoded_at_most"] = options.encoded
+    facts = {
+        "device": torch.cuda.get_device_name() if DEVICE.type == "cuda" else "cpu",
+        "dimension": DIMENSION,
+        "prototypes": PROTOTYPES,
+        "threads": options.threads,
+        "encoded_at_most": options.encoded,
+    }
     write_figure(options.output, {**facts, "stages": stages}, draw(stages))
     for name, stage in stages.items():
         print(f"{name:10} last slope {stage['last_slope']:.2f}")
