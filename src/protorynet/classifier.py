@@ -15,7 +15,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
 from protorynet.data import OnEmpty, Rule, Sentences, Splitter, document_list
-from protorynet.encoders import EmbeddingCache, Embeddings, Encoder, choose_device, load_encoder
+from protorynet.encoders import (
+    EmbeddingCache,
+    Embeddings,
+    Encoder,
+    choose_device,
+    load_encoder,
+    make_variant,
+)
 from protorynet.errors import InputError, ProtoryNetError
 from protorynet.explain import (
     Automaton,
@@ -181,9 +188,13 @@ class ProtoryNetClassifier(HubMixin, EditableMixin, ClassifierMixin, BaseEstimat
         weights = check_weights(labels, targets, sample_weight, self.class_weight)
         encoder = self._load_encoder(settings)
         tunable = tunable_encoder(encoder) if settings.encoder_training == "full" else None
+        beginning = encoder
+        if tunable is not None and tunable.is_on_gpu:
+            # What training only begins with need not be exact to the last bit.
+            beginning = make_variant(copy.deepcopy(tunable), "bf16")
         sentences, embeddings = prepare_documents(
             documents,
-            encoder,
+            beginning,
             splitter=splitter,
             on_empty=self.on_empty,
             cache=EmbeddingCache() if self.cache else None,

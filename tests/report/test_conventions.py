@@ -1,7 +1,7 @@
 """How numbers and texts are written."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from protorynet.report import clean, printable, shorten
 from protorynet.report.conventions import (
@@ -40,6 +40,7 @@ def test_any_text_can_be_written_and_printed_on_one_line_without_escape_codes(te
     assert not set(printable(text)) & set("\n\r\x1b\x9b\u202e")
 
 
+@example("0000 \x1b", 2, 1)
 @given(st.text(), st.integers(2, 30), st.integers(1, 5))
 def test_shortened_and_broken_texts_keep_their_limits(text, limit, most):
     assert text_width(shorten(text, limit)) <= limit

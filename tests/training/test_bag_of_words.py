@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,9 +19,39 @@ from hashing_encoder import HashingEncoder
 from protorynet import ProtoryNetClassifier
 from protorynet.training import Corpus, validation_documents
 from protorynet.training.bag_of_words import fit_words
-from protorynet.words import WordWeights, find_ngrams
+from protorynet.words import Ngrams, WordWeights
 
 TEXTS = st.lists(st.text("ab c'.\n", max_size=12), max_size=6)
+
+
+def find_ngrams(text: str) -> list[str]:
+    words = re.findall(r"\w+", text.lower())
+    return words + [f"{first} {second}" for first, second in pairwise(words)]
+
+
+def count_slowly(texts: list[str]) -> dict[tuple[int, str], float]:
+    counts = Counter((row, ngram) for row, text in enumerate(texts) for ngram in find_ngrams(text))
+    return {place: pytest.approx(1 + math.log(count)) for place, count in counts.items()}
+
+
+def named(ngrams: Ngrams, counts) -> dict[tuple[int, str], float]:
+    rows, columns, values = (part.tolist() for part in counts)
+    return dict(zip(zip(rows, ngrams.names(columns), strict=True), values, strict=True))
+
+
+@given(texts=TEXTS)
+def test_all_words_and_pairs_of_texts_are_counted(texts):
+    ngrams, counts = Ngrams.of(texts)
+    assert named(ngrams, counts) == count_slowly(texts)
+
+
+@given(texts=TEXTS, others=TEXTS)
+def test_words_and_pairs_of_other_texts_are_counted_where_they_are_known(texts, others):
+    ngrams, _ = Ngrams.of(texts)
+    known = {ngram for text in texts for ngram in find_ngrams(text)}
+    expected = count_slowly(others)
+    found = named(ngrams, ngrams.count(others))
+    assert found == {place: count for place, count in expected.items() if place[1] in known}
 
 
 def read_slowly(weights: WordWeights, text: str) -> list[float]:
@@ -55,6 +87,7 @@ def test_several_cores_read_the_same_words(monkeypatch):
     [
         {"ngrams": ["a", "a"]},
         {"ngrams": ["a", 1]},
+        {"ngrams": ["a", "a b c"]},
         {"unit": 0.0},
         {"unit": True},
         {"weights": [[1, 2]]},

@@ -15,6 +15,7 @@ from .encoder_variants import (
     StaticEncoder as StaticEncoder,
     choose_encoder as choose_encoder,
     is_form_of as is_form_of,
+    make_variant as make_variant,
     split_variant as split_variant,
     suit_machine as suit_machine,
 )

@@ -120,7 +120,8 @@ def break_lines(text: str, limit: int, most: int = 100) -> list[str]:
         joined = f"{line} {word}" if line else word
         if text_width(joined) > limit:
             broken += [line] if line else []
-            *full, joined = chop_cells(word, limit)
+            # A word may take no room at all, as control characters do.
+            *full, joined = chop_cells(word, limit) or [word]
             broken += full
         line = joined
     broken.append(line)

@@ -16,7 +16,7 @@ from protorynet.labels import LabelCode, Task
 from protorynet.network import accuracy_loss, probabilities
 from protorynet.training.batches import Corpus
 from protorynet.training.parallel import agree
-from protorynet.words import WordWeights, count_ngrams
+from protorynet.words import Ngrams, WordWeights
 
 _MOST_NGRAMS, _FEWEST_DOCUMENTS = 100_000, 2  # those of most documents, and of how many at least
 _MOST_KEPT, _MOST_WEIGHTS = 30_000, 1_500_000  # n-grams of a model, and numbers of all classes
@@ -61,10 +61,9 @@ def learn_bag(
     texts: Sequence[str], train: Corpus, validation: Corpus, labels: LabelCode
 ) -> BagOfWords | None:
     """Learn a bag of words; `texts` are the distinct sentences. None if all words are unique."""
-    numbers: dict[str, int] = {}
-    rows, columns, values = count_ngrams(texts, numbers, grow=True)
+    ngrams, (rows, columns, values) = Ngrams.of(texts)
     entries = (values.astype(np.float32), (rows, columns))
-    sentences = sparse.csr_matrix(entries, (len(texts), len(numbers)))
+    sentences = sparse.csr_matrix(entries, (len(texts), len(ngrams)))
     documents, held_out = _count_in_documents(sentences, train, validation)
     frequency = documents.getnnz(axis=0)
     order = np.argsort(-frequency, kind="stable")[:_MOST_NGRAMS]
@@ -75,12 +74,11 @@ def learn_bag(
     weights, bias = _fit(_weigh(documents[:, kept], rarity), train, labels.task)
     read = torch.from_numpy(_weigh(held_out[:, kept], rarity) @ weights + bias)
     told = probabilities(read, labels.task).numpy()
-    every = list(numbers)
     return BagOfWords(
         texts,
         train,
         labels,
-        [every[number] for number in kept.tolist()],
+        ngrams.names(kept.tolist()),
         sentences[:, kept],
         rarity,
         labels.share_equal(told, validation.targets.cpu().numpy()),
@@ -108,9 +106,10 @@ def learn_words(bag: BagOfWords, fold: NDArray[np.int64]) -> LearnedWords:
     fair = torch.from_numpy((sums / np.maximum(seen, 1)).astype(np.float32))
     scale, _ = calibrate(fair[index], targets[of_document], task)
     weights = scale * _keep_strongest(fit_words(documents, train) * each)
-    kept = np.flatnonzero(weights.any(axis=1)).tolist()
-    found = WordWeights.of([bag.ngrams[number] for number in kept], weights[kept])
-    delivered = torch.from_numpy(found.read(bag.texts))
+    kept = np.flatnonzero(weights.any(axis=1))
+    found = WordWeights.of([bag.ngrams[number] for number in kept.tolist()], weights[kept])
+    told = bag.sentences[:, kept].astype(np.float64) @ (found.steps * found.unit)
+    delivered = torch.from_numpy(told.astype(np.float32))
     fair = torch.where(torch.from_numpy(seen > 0), scale * fair, delivered)
     device = train.index.device
     return LearnedWords(found, delivered.to(device), fair.to(device))
@@ -191,12 +190,19 @@ def _fit(
     With `ease`, (n, C), a weight may be the larger the larger that is.
     """
     targets = train.targets.cpu()
+    # Of two classes one is learned: the weights of the other are its own with the sign changed.
+    is_either = targets.shape[1] == 2 and bool((targets.sum(1) == 1).all())
+    share = 1.0
+    if is_either:
+        share = 0.5 if task == "multiclass" else 1.0  # of the difference between the two
+        targets, task = targets[:, 1:], "multilabel"
+        ease = None if ease is None else ease[:, 1:]
     each = None if train.weights is None else train.weights.cpu()
     turned = bags.T.tocsr()
     weights = torch.zeros(bags.shape[1], targets.shape[1], requires_grad=True)
     bias = torch.zeros(targets.shape[1], requires_grad=True)
     factor = torch.ones(()) if ease is None else torch.from_numpy(ease)
-    penalty = 1 / (_STRENGTH * len(targets))
+    penalty = share / (_STRENGTH * len(targets))
 
     @torch.no_grad()
     def loss() -> float:
@@ -209,7 +215,10 @@ def _fit(
         return float(_sum_loss(logits, targets, task, each) + penalty / 2 * weights.square().sum())
 
     _minimise([weights, bias], loss)
-    return agree(factor * weights.detach()).numpy(), agree(bias.detach()).numpy()
+    found = [(share * agree(part)).numpy() for part in (factor * weights.detach(), bias.detach())]
+    if is_either:
+        found = [np.concatenate([-part, part], axis=-1) for part in found]
+    return found[0], found[1]
 
 
 def _minimise(parameters: list[Tensor], loss: Callable[[], Any]) -> None:

@@ -156,12 +156,15 @@ def _source(head: EvidenceSum, run: Run) -> EvidenceSource:
 
 
 def _settled(run: Run, evidence: Evidence, trust: float = 1.0) -> EvidenceSource:
-    """Return what the delivered model computes; an encoder that learned reads all but once."""
-    run.source.settle()
+    """Return what the delivered model computes, where an encoder learned but for rounding.
+
+    Such an encoder reads every sentence once, on a GPU still in half precision.
+    """
     base, embeddings = run.source.base, run.source
     if run.full:
         every = torch.arange(len(base), device=base.device)
         embeddings = FixedSource(base, run.source.embed_all(every))
+    run.source.settle()
     words = None if run.words is None else trust * run.words.delivered
     return EvidenceSource(embeddings, evidence, words)
 

@@ -83,8 +83,10 @@ def train_families(run: Run) -> Trained:
         clock.lap("members")
         members, sizes = group_members(members, learned, run)
         clock.lap("families")
-        space = run.source if run.settings.encoder_training == "none" else learned.source
-        network = _network(space.embed_all(members), sizes, run)
+        is_frozen = run.settings.encoder_training == "none"
+        space = run.source if is_frozen else learned.source
+        exact = run.source if is_frozen else learned.source.over(run.source)
+        network = _network(exact.embed_all(members), sizes, run)
         fair = _match_fairly(network, learned, run)
         fit_reader(network.reader, fair, targets, run)
         clock.lap("reader")

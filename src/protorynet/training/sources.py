@@ -121,6 +121,10 @@ class EvidenceSource(SentenceSource):
         self.evidence = evidence
         self._words = [words]  # in a list: data, not state to be saved
 
+    def over(self, source: SentenceSource) -> EvidenceSource:
+        """Return the same evidence beside the embeddings of another source."""
+        return EvidenceSource(source, self.evidence, self._words[0])
+
     def forward(self, index: Tensor) -> Tensor:
         """Return the vectors of some sentences, (n, d + C)."""
         beside: Tensor = self.evidence(self.source(index), self.words_of(index))
