@@ -41,6 +41,18 @@ def test_packed_sentences_do_not_see_each_other(network, texts):
         torch.testing.assert_close(packed(network, texts), padded(network, texts))
 
 
+@given(_TEXTS)
+def test_packed_sentences_in_rows_do_not_see_each_other(network, texts):
+    """Each row is filled up with one more sentence."""
+    row = 21
+    filled = [part for text in texts for part in (text, [1] * (row - len(text)))]
+    tokens, lengths = [token for part in filled for token in part], [len(part) for part in filled]
+    with torch.no_grad():
+        run = (torch.tensor(tokens), torch.tensor(lengths), row, row)
+        found = network.forward_packed(*run)[::2]
+        torch.testing.assert_close(found, padded(network, texts))
+
+
 @pytest.mark.parametrize("mode", ["cls", "max", "mean", "mean_sqrt_len"])
 def test_packed_sentences_are_pooled_as_padded_ones(make_folder, mode):
     folder = make_folder(pooling={"pooling_mode": mode})

@@ -196,7 +196,9 @@ def _attend_step_by_step(*parts: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _attend_packed(packing: Packing) -> _Attend:
-    """Attend within the texts of one row; (1, tokens, heads, size) each."""
+    """Attend within the texts of one run; (1, tokens, heads, size) each."""
+    if packing.row:
+        return _attend_in_rows(packing, packing.row)
 
     def attend(*parts: Tensor) -> Tensor:
         q, k, v = (part[0] for part in parts)
@@ -214,5 +216,27 @@ def _attend_packed(packing: Packing) -> _Attend:
             group = functional.scaled_dot_product_attention(query, key, value, mask)
             result = result.index_copy(0, tokens[real], group.transpose(1, 2)[real])
         return result[None]
+
+    return attend
+
+
+def _attend_in_rows(packing: Packing, row: int) -> _Attend:
+    """Attend within the texts of rows: one tile has room for several, which are short mostly."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    # cuDNN would take its time to prepare for each size.
+    ways = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]
+    hidden: Tensor | None = None
+
+    def attend(*parts: Tensor) -> Tensor:
+        nonlocal hidden
+        rows = (part.view(-1, row, *part.shape[2:]) for part in parts)
+        query, key, value = (part.transpose(1, 2) for part in rows)
+        if hidden is None:
+            hidden = torch.zeros_like(packing.is_together, dtype=query.dtype)
+            hidden = hidden.masked_fill(~packing.is_together, float("-inf"))
+        with sdpa_kernel(ways):
+            found = functional.scaled_dot_product_attention(query, key, value, hidden)
+        return found.transpose(1, 2).flatten(0, 1)[None]
 
     return attend

@@ -31,7 +31,7 @@ _LEAST_IMPROVEMENT = 1e-4
 _SMALLEST_BATCH = 4
 # Batches that a small corpus is cut into, steps of an epoch, and how often it is read for them.
 _CUTS, _STEPS, _PASSES = 8, 16, 16
-_FULL_CUTS, _FULL_STEPS, _FULL_PASSES = 160, 320, 4
+_FULL_CUTS, _FULL_STEPS, _FULL_PASSES = 160, 180, 4
 _FULL_SENTENCES = 2_048  # of a batch; an encoder of 384 dimensions needs some 8 GB for them
 _WARM_UP = 0.1  # share of a stage in which the learning rates of full training rise
 

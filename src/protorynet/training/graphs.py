@@ -16,10 +16,11 @@ from protorynet.encoders import first_line
 if TYPE_CHECKING:
     from protorynet.encoders import SentenceNetwork
 
-# Sizes of batches, in tokens, each a sixth more than the one before; sentences there is room for,
-# as a multiple of those that a batch has on average.
-_FEWEST_TOKENS, _MOST_TOKENS, _STEPS = 1_024, 131_072, 6
-_SPARE_SENTENCES = 1.3
+# Sizes of batches, in tokens, each an eighth more than the one before. A row has room for more
+# sentences than there are in it on average, and for some that fill it up.
+_FEWEST_TOKENS, _MOST_TOKENS, _STEPS = 1_024, 131_072, 8
+_ROW_STEP, _SENTENCES, _FILLINGS = 64, 1.1, 2
+_PARTS = (np.floor_divide, np.remainder)
 
 
 class StepGraphs:
@@ -85,28 +86,48 @@ class StepGraphs:
             )
 
 
-def fill_up(lengths: NDArray[np.int64], *, mean: float, longest: int) -> NDArray[np.int64] | None:
-    """Return the lengths of sentences to add to a batch, so that there are few sizes of batches.
+def fill_rows(
+    lengths: NDArray[np.int64], *, mean: float, longest: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Lay sentences out in rows that none of them crosses, and fill these up with others.
 
-    `mean` and `longest` are of all sentences. None: the batch is too large, or unlike all others.
+    So there are few sizes of batches. `lengths` rise; `mean` and `longest` are of all sentences.
+    Return the lengths of all sentences, and which of them are those given. None: the batch is too
+    large, or unlike all others.
 
     Examples
     --------
-    >>> lengths = np.full(50, 19)
-    >>> filling = fill_up(lengths, mean=20.0, longest=40)
-    >>> len(filling), int(lengths.sum() + filling.sum())
-    (16, 1024)
+    >>> lengths, given = fill_rows(np.full(50, 19), mean=20.0, longest=40)
+    >>> len(lengths), int(lengths.sum()), given[:5].tolist()
+    (99, 1152, [0, 1, 2, 10, 11])
     """
-    total = _FEWEST_TOKENS
-    while total <= _MOST_TOKENS:
-        spare, left = (
-            int(_SPARE_SENTENCES * total / mean) - len(lengths),
-            total - int(lengths.sum()),
-        )
-        if 0 < spare <= left <= spare * longest:
-            return left // spare + (np.arange(spare) < left % spare)
-        total += total // _STEPS // 64 * 64
+    row, ends = row_of(longest), np.cumsum(lengths)
+    stops, read = [0], 0
+    while stops[-1] < len(lengths):
+        stops.append(int(np.searchsorted(ends, read + row, side="right")))
+        read = int(ends[stops[-1] - 1])
+    used = np.diff(np.concatenate([[0], ends])[stops])
+    rows = max(1, _FEWEST_TOKENS // row)
+    while rows * row <= _MOST_TOKENS:
+        gaps = row - np.append(used, np.zeros(max(0, rows - len(used)), np.int64))
+        fewest = -(-gaps // longest)
+        spare = int(rows * (_SENTENCES * row / mean + _FILLINGS)) - len(lengths)
+        if len(gaps) == rows and fewest.sum() <= spare <= gaps.sum():
+            room = gaps - fewest
+            pieces = fewest + np.clip(spare - fewest.sum() - (room.cumsum() - room), 0, room)
+            at = np.repeat(np.append(stops[1:], np.full(rows - len(used), len(lengths))), pieces)
+            number = np.arange(spare) - np.repeat(pieces.cumsum() - pieces, pieces)
+            short, more = (np.repeat(part(gaps, pieces.clip(1)), pieces) for part in _PARTS)
+            filled = np.insert(lengths, at, short + (number < more))
+            every = np.arange(len(lengths))
+            return filled, every + np.searchsorted(at, every, side="right")
+        rows += max(1, rows // _STEPS)
     return None
+
+
+def row_of(longest: int) -> int:
+    """Return the tokens of a row that sentences of at most so many tokens are laid out in."""
+    return -(-longest // _ROW_STEP) * _ROW_STEP
 
 
 def halve(network: SentenceNetwork, into: Sequence[Tensor] = ()) -> list[Tensor]:

@@ -16,7 +16,7 @@ from torch.func import functional_call
 from protorynet.errors import InputError
 from protorynet.network import Adapter, Centring, Evidence
 from protorynet.training.batches import Batch, send
-from protorynet.training.graphs import StepGraphs, fill_up, halve
+from protorynet.training.graphs import StepGraphs, fill_rows, halve, row_of
 from protorynet.training.parallel import gather_vectors, n_processes, rank
 
 if TYPE_CHECKING:
@@ -178,15 +178,15 @@ class FineTunedSource(SentenceSource):
         numbers = index.cpu().numpy() if batch is None else batch.numbers
         distinct, where = np.unique(numbers, return_inverse=True)
         order = np.argsort(self._lengths[distinct], kind="stable")
-        distinct = distinct[order]
+        distinct, places = distinct[order], np.arange(len(order))
         vectors = None
         if batch is not None and self._half and self.training:
-            vectors = self._replay(distinct)
+            vectors, places = self._replay(distinct)
         if vectors is None:
             weights = halve(self.network) if self._half else []
             vectors = torch.cat([self._read(part, weights) for part in self._parts(distinct)])
         positions = np.empty_like(order)
-        positions[order] = np.arange(len(order))
+        positions[order] = places
         embedded: Tensor = self._centring[0](vectors)
         return embedded[send(positions[where], index.device)]
 
@@ -220,34 +220,36 @@ class FineTunedSource(SentenceSource):
         bound = _GPU_TOKENS if self.base.is_cuda else _CPU_TOKENS
         return np.split(numbers, np.flatnonzero(np.diff((until - 1) // bound)) + 1)
 
-    def _replay(self, numbers: NDArray[np.int64]) -> Tensor | None:
-        """Let a CUDA graph read sentences, and others after them that fill it up, if there is one.
+    def _replay(self, numbers: NDArray[np.int64]) -> tuple[Tensor | None, NDArray[np.int64]]:
+        """Let a CUDA graph read sentences, among others that fill it up, if there is one.
 
-        The others are the first tokens of all.
+        The others are the first tokens of all. Return the vectors, and which are those asked for.
         """
         graphs, lengths = self._graphs, self._lengths[numbers]
-        if graphs is None:
-            return None
-        filling = fill_up(lengths, mean=self._mean, longest=self._longest)
-        if filling is None:
-            return None
-        starts = np.concatenate([self._starts[numbers], np.zeros_like(filling)])
-        lengths = np.concatenate([lengths, filling])
+        filled = fill_rows(lengths, mean=self._mean, longest=self._longest)
+        if graphs is None or filled is None:
+            return None, np.arange(len(numbers))
+        lengths, given = filled
+        starts = np.zeros_like(lengths)
+        starts[given] = self._starts[numbers]
         total, places = int(lengths.sum()), send(np.stack([starts, lengths]), self.base.device)
 
         def read(places: Tensor, *weights: Tensor) -> Tensor:
-            return self._encode(places, total, weights)
+            return self._encode(places, total, weights, row=row_of(self._longest))
 
-        return graphs.run(read, self.network, places, tokens=total)
+        return graphs.run(read, self.network, places, tokens=total), given
 
     def _read(self, numbers: NDArray[np.int64], weights: Sequence[Tensor]) -> Tensor:
         places = np.stack([self._starts[numbers], self._lengths[numbers]])
         return self._encode(send(places, self.base.device), int(places[1].sum()), weights)
 
-    def _encode(self, places: Tensor, total: int, weights: Sequence[Tensor]) -> Tensor:
+    def _encode(
+        self, places: Tensor, total: int, weights: Sequence[Tensor], row: int | None = None
+    ) -> Tensor:
         """Let the encoder read sentences, with other weights than its own if these are given.
 
         `places` has where they start among all tokens, and their lengths, which add up to `total`.
+        No sentence crosses a `row` of so many tokens, if that is given.
         """
         starts, lengths = places
         runs = torch.repeat_interleave(
@@ -256,7 +258,8 @@ class FineTunedSource(SentenceSource):
         tokens = self._tokens[runs + torch.arange(total, device=runs.device)]
         names = [f"network.{name}" for name, _ in self.network.named_parameters()]
         others = dict(zip(names, weights, strict=True)) if weights else {}
-        encoded: Tensor = functional_call(self._packed[0], others, (tokens, lengths, self._longest))
+        given = (tokens, lengths, self._longest, row)
+        encoded: Tensor = functional_call(self._packed[0], others, given)
         return encoded
 
 
@@ -267,5 +270,5 @@ class _PackedNetwork(nn.Module):
         super().__init__()
         self.network = network
 
-    def forward(self, tokens: Tensor, lengths: Tensor, longest: int) -> Tensor:
-        return self.network.forward_packed(tokens, lengths, longest)
+    def forward(self, tokens: Tensor, lengths: Tensor, longest: int, row: int | None) -> Tensor:
+        return self.network.forward_packed(tokens, lengths, longest, row)
