@@ -1,5 +1,6 @@
 """How many threads compute."""
 
+import gc
 import itertools
 import os
 import threading
@@ -58,6 +59,29 @@ def test_other_processes_work_on_items_in_order_where_there_are_cores(threads):
     assert [item for item, _ in found] == list(range(0, 40, 2))
     assert (os.getpid() in {process for _, process in found}) == (threads == 2)
     assert torch.rand(1) == expected
+
+
+class Leftover:
+    """What must not be disposed of in another process, as things of a GPU must not."""
+
+    def __init__(self, path):
+        self.path, self.owner, self.itself = path, os.getpid(), self
+
+    def __del__(self):
+        if os.getpid() != self.owner:
+            self.path.touch()
+
+
+def test_other_processes_do_not_dispose_of_what_is_left_here(tmp_path):
+    torch.set_num_threads(4)
+    gc.disable()
+    try:
+        Leftover(tmp_path / "disposed")
+        list(map_in_processes(lambda item: gc.collect(), range(4)))
+    finally:
+        gc.enable()
+    assert not (tmp_path / "disposed").exists()
+    assert gc.get_freeze_count() == 0
 
 
 def test_what_fails_in_another_process_fails_here():

@@ -6,6 +6,7 @@ they wait most of the time: two threads then take several times as long as one.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sys
@@ -161,6 +162,7 @@ def map_in_processes(work: Callable[[_Item], _Result], items: Sequence[_Item]) -
         worker_init_fn=_use_one_core,
         generator=torch.Generator(),  # which leaves the caller's random numbers as they are
     )
+    gc.freeze()  # a child that collected what the parent left of a GPU's things would abort
     try:
         with warnings.catch_warnings():
             # Python warns of a child without the parent's threads: these need none of them.
@@ -168,6 +170,8 @@ def map_in_processes(work: Callable[[_Item], _Result], items: Sequence[_Item]) -
             results = iter(loader)
     except OSError:  # no processes more, or none that could answer: small containers
         results = map(work, items)
+    finally:
+        gc.unfreeze()
     yield from results
 
 

@@ -108,10 +108,30 @@ def test_an_encoder_in_training_gives_vectors_in_the_order_asked_for(tuned, enco
     torch.testing.assert_close(tuned(ROWS), expected, atol=1e-5, rtol=0)
 
 
+def test_a_machine_that_cannot_make_graphs_trains_without_them(tuned, monkeypatch):
+    def refuse(*given, **options):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(graphs, "_ROW_STEP", 16)  # so that there are several rows
+    monkeypatch.setattr(torch.cuda, "make_graphed_callables", refuse)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    tuned._half, tuned._graphs = True, graphs.StepGraphs()
+    for part in tuned.train().modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    batch = Corpus(ROWS, torch.tensor([len(ROWS)]), torch.ones(1, 1)).batch(np.array([0]))
+    expected = tuned(batch.index)
+    tuned.expect(batch)
+    with pytest.warns(RuntimeWarning, match="out of memory"):
+        found = tuned(batch.index)
+    torch.testing.assert_close(found, expected)
+
+
 def test_a_step_that_is_filled_up_for_a_graph_gives_the_same_vectors_and_gradients(
     tuned, monkeypatch
 ):
     """Graphs themselves need a GPU: here they are the functions that they would be made of."""
+    monkeypatch.setattr(graphs, "_ROW_STEP", 16)  # so that there are several rows
     captured = []
     monkeypatch.setattr(
         torch.cuda, "make_graphed_callables", lambda read, *_, **__: captured.append(read) or read

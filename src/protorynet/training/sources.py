@@ -225,10 +225,10 @@ class FineTunedSource(SentenceSource):
 
         The others are the first tokens of all. Return the vectors, and which are those asked for.
         """
-        graphs, lengths = self._graphs, self._lengths[numbers]
+        graphs, lengths, every = self._graphs, self._lengths[numbers], np.arange(len(numbers))
         filled = fill_rows(lengths, mean=self._mean, longest=self._longest)
         if graphs is None or filled is None:
-            return None, np.arange(len(numbers))
+            return None, every
         lengths, given = filled
         starts = np.zeros_like(lengths)
         starts[given] = self._starts[numbers]
@@ -237,7 +237,8 @@ class FineTunedSource(SentenceSource):
         def read(places: Tensor, *weights: Tensor) -> Tensor:
             return self._encode(places, total, weights, row=row_of(self._longest))
 
-        return graphs.run(read, self.network, places, tokens=total), given
+        vectors = graphs.run(read, self.network, places, tokens=total)
+        return vectors, every if vectors is None else given
 
     def _read(self, numbers: NDArray[np.int64], weights: Sequence[Tensor]) -> Tensor:
         places = np.stack([self._starts[numbers], self._lengths[numbers]])
