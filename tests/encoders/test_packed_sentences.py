@@ -43,13 +43,15 @@ def test_packed_sentences_do_not_see_each_other(network, texts):
 
 @given(_TEXTS)
 def test_packed_sentences_in_rows_do_not_see_each_other(network, texts):
-    """Each row is filled up with one more sentence."""
-    row = 21
-    filled = [part for text in texts for part in (text, [1] * (row - len(text)))]
+    """Each row is filled up with one more sentence; the last row is wider."""
+    texts = [*texts, texts[0]]
+    widths = [21] * (len(texts) - 1) + [23]
+    each = zip(texts, widths, strict=True)
+    filled = [part for text, width in each for part in (text, [1] * (width - len(text)))]
     tokens, lengths = [token for part in filled for token in part], [len(part) for part in filled]
     with torch.no_grad():
-        run = (torch.tensor(tokens), torch.tensor(lengths), row, row)
-        found = network.forward_packed(*run)[::2]
+        run = torch.tensor(tokens), torch.tensor(lengths)
+        found = network.forward_packed(*run, 23, ((len(texts) - 1, 21), (1, 23)))[::2]
         torch.testing.assert_close(found, padded(network, texts))
 
 

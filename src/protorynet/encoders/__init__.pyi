@@ -33,7 +33,7 @@ from .registry import (
     list_encoders as list_encoders,
     load_encoder as load_encoder,
 )
-from .sentence_network import SentenceNetwork as SentenceNetwork
+from .sentence_network import Rows as Rows, SentenceNetwork as SentenceNetwork
 from .sentence_tokenizer import (
     SentenceTokenizer as SentenceTokenizer,
     Tokens as Tokens,

@@ -197,8 +197,8 @@ def _attend_step_by_step(*parts: Tensor, mask: Tensor | None) -> Tensor:
 
 def _attend_packed(packing: Packing) -> _Attend:
     """Attend within the texts of one run; (1, tokens, heads, size) each."""
-    if packing.row:
-        return _attend_in_rows(packing, packing.row)
+    if packing.rows:
+        return _attend_in_rows(packing)
 
     def attend(*parts: Tensor) -> Tensor:
         q, k, v = (part[0] for part in parts)
@@ -220,23 +220,28 @@ def _attend_packed(packing: Packing) -> _Attend:
     return attend
 
 
-def _attend_in_rows(packing: Packing, row: int) -> _Attend:
+def _attend_in_rows(packing: Packing) -> _Attend:
     """Attend within the texts of rows: one tile has room for several, which are short mostly."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     # cuDNN would take its time to prepare for each size.
     ways = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]
-    hidden: Tensor | None = None
+    sizes = [count * width for count, width in packing.rows]
+    masks: list[Tensor] = []
 
     def attend(*parts: Tensor) -> Tensor:
-        nonlocal hidden
-        rows = (part.view(-1, row, *part.shape[2:]) for part in parts)
-        query, key, value = (part.transpose(1, 2) for part in rows)
-        if hidden is None:
-            hidden = torch.zeros_like(packing.is_together, dtype=query.dtype)
-            hidden = hidden.masked_fill(~packing.is_together, float("-inf"))
-        with sdpa_kernel(ways):
-            found = functional.scaled_dot_product_attention(query, key, value, hidden)
-        return found.transpose(1, 2).flatten(0, 1)[None]
+        if not masks:
+            for same in packing.together:
+                visible = torch.zeros_like(same, dtype=parts[0].dtype)
+                masks.append(visible.masked_fill(~same, float("-inf")))
+        found = []
+        kinds = zip(*(torch.split(part[0], sizes) for part in parts), strict=True)
+        for kind, mask in zip(kinds, masks, strict=True):
+            rows = (part.view(*mask.shape[::2], *part.shape[1:]).transpose(1, 2) for part in kind)
+            query, key, value = rows
+            with sdpa_kernel(ways):
+                seen = functional.scaled_dot_product_attention(query, key, value, mask)
+            found.append(seen.transpose(1, 2).flatten(0, 1))
+        return torch.cat(found)[None]
 
     return attend

@@ -12,6 +12,9 @@ from torch.nn import functional
 from protorynet.encoders.bert import Bert
 from protorynet.reading import group_by_length
 
+Rows = tuple[tuple[int, int], ...]
+"""How many rows of how many tokens each, one kind after the other."""
+
 # Sentences are compared in groups of like length where there is no kernel for uneven ones.
 _TOKENS_PER_GROUP = 512  # padding included, so that there is little of it
 
@@ -67,16 +70,16 @@ class SentenceNetwork(nn.Module):
         return result
 
     def forward_packed(
-        self, tokens: Tensor, lengths: Tensor, longest: int, row: int | None = None
+        self, tokens: Tensor, lengths: Tensor, longest: int, rows: Rows = ()
     ) -> Tensor:
         """Return one embedding per sentence of a run of tokens, one sentence after the other.
 
         The same as `forward`, but nothing is computed for padding, and a few large matrix products
         take the place of many small ones. No sentence is empty, and none is longer than `longest`.
-        Where the run is made of rows of `row` tokens each that none crosses, a GPU compares short
-        sentences faster, but the last bit of a vector depends on where its sentence lies.
+        Where the run is made of `rows` that none crosses, a GPU compares short sentences faster,
+        but the last bit of a vector depends on where its sentence lies.
         """
-        packing = Packing(lengths, longest, len(tokens), row)
+        packing = Packing(lengths, longest, len(tokens), rows)
         if not self.is_packable:
             inside = torch.arange(int(lengths.max()), device=tokens.device) < lengths[:, None]
             ids = torch.zeros(inside.shape, dtype=tokens.dtype, device=tokens.device)
@@ -108,7 +111,7 @@ class Packing:
     # The most tokens of one sentence, and those of all: nothing has to wait for a GPU to tell them.
     longest: int
     total: int
-    row: int | None = None  # tokens of a row that no sentence crosses
+    rows: Rows = ()
 
     @cached_property
     def bounds(self) -> Tensor:
@@ -122,12 +125,14 @@ class Packing:
         return torch.arange(self.total, device=starts.device) - starts
 
     @cached_property
-    def is_together(self) -> Tensor:
-        """Whether two tokens of a row are of one sentence, (rows, 1, row, row)."""
+    def together(self) -> list[Tensor]:
+        """Whether two tokens of a row are of one sentence, of each kind of rows."""
         numbers = torch.arange(len(self.lengths), device=self.lengths.device)
         each = numbers.repeat_interleave(self.lengths, output_size=self.total)
-        rows = each.view(-1, 1, self.row or self.total)
-        return rows[..., None] == rows[..., None, :]
+        kinds = torch.split(each, [count * width for count, width in self.rows])
+        parts = zip(kinds, self.rows, strict=True)
+        rows = [kind.view(count, 1, width) for kind, (count, width) in parts]
+        return [some[..., None] == some[..., None, :] for some in rows]
 
     @cached_property
     def groups(self) -> list[tuple[Tensor, Tensor]]:

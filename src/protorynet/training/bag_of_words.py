@@ -14,6 +14,7 @@ from torch import Tensor
 
 from protorynet.labels import LabelCode, Task
 from protorynet.network import accuracy_loss, probabilities
+from protorynet.threads import map_in_threads
 from protorynet.training.batches import Corpus
 from protorynet.training.parallel import agree
 from protorynet.words import Ngrams, WordWeights
@@ -96,16 +97,16 @@ def learn_words(bag: BagOfWords, fold: NDArray[np.int64]) -> LearnedWords:
     of_document = train.document_of.cpu().numpy()
     documents, each = _add_up(bag)
     sums = np.zeros((n_sentences, targets.shape[1]), np.float32)
-    for number in range(int(fold.max()) + 1):
-        others = fold != number
-        some = train.subset(np.flatnonzero(others))
-        weights = fit_words(documents[others], some)
+    parts = [np.flatnonzero(fold != number) for number in range(int(fold.max()) + 2)]  # all at last
+    fitted = map_in_threads(lambda part: fit_words(documents[part], train.subset(part)), parts)
+    *apart, together = agree(torch.from_numpy(np.stack(fitted))).numpy()
+    for number, weights in enumerate(apart):
         left_out = np.bincount(index[fold[of_document] == number], minlength=n_sentences)
         sums += left_out[:, None] * (bag.sentences @ _keep_strongest(weights * each))
     seen = np.bincount(index, minlength=n_sentences)[:, None]
     fair = torch.from_numpy((sums / np.maximum(seen, 1)).astype(np.float32))
     scale, _ = calibrate(fair[index], targets[of_document], task)
-    weights = scale * _keep_strongest(fit_words(documents, train) * each)
+    weights = scale * _keep_strongest(together * each)
     kept = np.flatnonzero(weights.any(axis=1))
     found = WordWeights.of([bag.ngrams[number] for number in kept.tolist()], weights[kept])
     told = bag.sentences[:, kept].astype(np.float64) @ (found.steps * found.unit)
@@ -215,7 +216,7 @@ def _fit(
         return float(_sum_loss(logits, targets, task, each) + penalty / 2 * weights.square().sum())
 
     _minimise([weights, bias], loss)
-    found = [(share * agree(part)).numpy() for part in (factor * weights.detach(), bias.detach())]
+    found = [(share * part).numpy() for part in (factor * weights.detach(), bias.detach())]
     if is_either:
         found = [np.concatenate([-part, part], axis=-1) for part in found]
     return found[0], found[1]

@@ -29,6 +29,7 @@ from protorynet.training.sources import (
 _FOLDS, _FULL_FOLDS = 3, 2
 _FEWEST_FOR_FOLDS = 30  # documents
 _LONE_SENTENCES = 0.3  # weight of the loss with every sentence alone under its document's label
+_LARGER_BATCH = 2  # while an encoder waits for the network to know something
 # Kinds of statements: most steps and passes, the share of these in which they only learn what they
 # begin as, the weight of that afterwards, and the network.
 _KIND_STEPS, _KIND_PASSES, _KIND_WARM_UP, _FIRST_KINDS = 2_000, 60, 0.2, 0.1
@@ -180,7 +181,9 @@ def _train_head(run: Run, name: str) -> EvidenceSum:
     evidence = Evidence(width, run.settings.adapter_size, n_classes, run.labels.task)
     head = EvidenceSum(evidence).to(run.source.base.device)
     if run.full:
-        _fit_head(head, replace(run, source=FrozenSource(run.source.base)), f"{name} alone")
+        begun = replace(run.settings, batch_size=_LARGER_BATCH * run.settings.batch_size)
+        alone = replace(run, source=FrozenSource(run.source.base), settings=begun)
+        _fit_head(head, alone, f"{name} alone")
     _fit_head(head, run, name)
     return head
 

@@ -64,7 +64,8 @@ _OTHER_KIND = 0.08  # most lone sentences that are matched to another kind
 _SLACK = 1.5  # of the least deviation that any weight gives, where that is larger
 _LEAST_NARROWING = 3.0  # of the deviation by families, where the evidence is weak
 _TONE_WEIGHT = 8.0  # beside the topic, where the depth of a member in its family is measured
-_READER_STEPS, _READER_RATE = 100, 3e-3  # steps of an epoch, of few documents too
+# Steps of an epoch, of few documents or many.
+_READER_STEPS, _MOST_READER_STEPS, _READER_RATE = 100, 128, 3e-3
 _SENTENCES_LEFT_OUT = 0.5  # most of a document's, so that the reader does not count on any
 _AVERAGED_STEPS = 200
 _UNFAMILIAR_SHARE = 0.005  # of the sentences of held-out documents; by distance, more are
@@ -419,6 +420,7 @@ def fit_reader(reader: Reader, reading: Reading, targets: Tensor, run: Run) -> N
     lengths = torch.from_numpy(reading.lengths).to(device)
     corpus = Corpus(torch.arange(len(matched), device=device), lengths, targets, run.train.weights)
     size = min(128, max(8, len(corpus) // 16), len(corpus))
+    size = max(size, len(corpus) // _MOST_READER_STEPS)
     passes = max(1, math.ceil(_READER_STEPS * size / len(corpus)))
     optimiser = torch.optim.Adam(reader.parameters(), lr=_READER_RATE, fused=True)
     total = run.settings.retrain_epochs * passes

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +16,15 @@ from torch import Tensor
 from protorynet.encoders import first_line
 
 if TYPE_CHECKING:
-    from protorynet.encoders import SentenceNetwork
+    from protorynet.encoders import Rows, SentenceNetwork
 
 # Sizes of batches, in tokens, each an eighth more than the one before. A row has room for more
 # sentences than there are in it on average, and for some that fill it up.
 _FEWEST_TOKENS, _MOST_TOKENS, _STEPS = 1_024, 131_072, 8
-_ROW_STEP, _SENTENCES, _FILLINGS = 64, 1.1, 2
-_PARTS = (np.floor_divide, np.remainder)
+_SENTENCES, _FILLINGS = 1.1, 2
+# Tokens of a row, which is compared with itself: a multiple of what attention takes at once. There
+# are few long sentences, so for several short rows there is one for them.
+_ROW_STEP, _SHORT_ROW, _SHORT_PER_WIDE = 64, 128, 4
 
 
 class StepGraphs:
@@ -86,48 +90,75 @@ class StepGraphs:
             )
 
 
-def fill_rows(
-    lengths: NDArray[np.int64], *, mean: float, longest: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Lay sentences out in rows that none of them crosses, and fill these up with others.
+@dataclass(frozen=True)
+class FilledRows:
+    """Sentences in rows that none of them crosses, filled up so that there are few sizes of them.
 
-    So there are few sizes of batches. `lengths` rise; `mean` and `longest` are of all sentences.
-    Return the lengths of all sentences, and which of them are those given. None: the batch is too
-    large, or unlike all others.
+    Parameters
+    ----------
+    lengths
+        The tokens of all sentences.
+    given
+        Which of them are those given.
+    rows
+        How many rows of how many tokens each there are, one kind after the other.
+    """
+
+    lengths: NDArray[np.int64]
+    given: NDArray[np.int64]
+    rows: Rows
+
+
+def fill_rows(lengths: NDArray[np.int64], *, mean: float, longest: int) -> FilledRows | None:
+    """Lay sentences of rising lengths out in rows: short ones, and some for long sentences.
+
+    `mean` and `longest` are of all sentences. None: the batch is too large, or unlike all others.
 
     Examples
     --------
-    >>> lengths, given = fill_rows(np.full(50, 19), mean=20.0, longest=40)
-    >>> len(lengths), int(lengths.sum()), given[:5].tolist()
-    (99, 1152, [0, 1, 2, 10, 11])
+    >>> filled = fill_rows(np.full(50, 19), mean=20.0, longest=40)
+    >>> len(filled.lengths), int(filled.lengths.sum()), filled.given[:5].tolist(), filled.rows
+    (99, 1152, [0, 1, 2, 10, 11], ((18, 64),))
     """
-    row, ends = row_of(longest), np.cumsum(lengths)
-    stops, read = [0], 0
-    while stops[-1] < len(lengths):
-        stops.append(int(np.searchsorted(ends, read + row, side="right")))
-        read = int(ends[stops[-1] - 1])
-    used = np.diff(np.concatenate([[0], ends])[stops])
-    rows = max(1, _FEWEST_TOKENS // row)
-    while rows * row <= _MOST_TOKENS:
-        gaps = row - np.append(used, np.zeros(max(0, rows - len(used)), np.int64))
-        fewest = -(-gaps // longest)
-        spare = int(rows * (_SENTENCES * row / mean + _FILLINGS)) - len(lengths)
-        if len(gaps) == rows and fewest.sum() <= spare <= gaps.sum():
-            room = gaps - fewest
-            pieces = fewest + np.clip(spare - fewest.sum() - (room.cumsum() - room), 0, room)
-            at = np.repeat(np.append(stops[1:], np.full(rows - len(used), len(lengths))), pieces)
-            number = np.arange(spare) - np.repeat(pieces.cumsum() - pieces, pieces)
-            short, more = (np.repeat(part(gaps, pieces.clip(1)), pieces) for part in _PARTS)
-            filled = np.insert(lengths, at, short + (number < more))
-            every = np.arange(len(lengths))
-            return filled, every + np.searchsorted(at, every, side="right")
-        rows += max(1, rows // _STEPS)
+    wide = -(-longest // _ROW_STEP) * _ROW_STEP
+    short = min(wide, _SHORT_ROW)
+    count, n_tokens = max(1, _FEWEST_TOKENS // short), int(lengths.sum())
+    while count * short <= _MOST_TOKENS:
+        rows: Rows = ((count, short),)
+        if wide > short:
+            rows = (*rows, (max(1, count // _SHORT_PER_WIDE), wide))
+        total = sum(number * width for number, width in rows)
+        if total >= n_tokens:
+            spare = int(_SENTENCES * total / mean) + _FILLINGS * count - len(lengths)
+            if (filled := _fill(lengths, rows, spare, longest)) is not None:
+                return filled
+        count += max(1, count // _STEPS)
     return None
 
 
-def row_of(longest: int) -> int:
-    """Return the tokens of a row that sentences of at most so many tokens are laid out in."""
-    return -(-longest // _ROW_STEP) * _ROW_STEP
+def _fill(lengths: NDArray[np.int64], rows: Rows, spare: int, longest: int) -> FilledRows | None:
+    """Lay sentences out in these rows, with so many others in their gaps, if that can be."""
+    ends, each = [0, *lengths.cumsum().tolist()], lengths.tolist()
+    widths = np.concatenate([np.full(count, width) for count, width in rows])
+    stops = [0]
+    for width in widths.tolist():
+        fitting = bisect_right(ends, ends[stops[-1]] + width) - 1
+        # Those of more than half a row would leave much of it to be filled.
+        suited = bisect_right(each, width if width == rows[-1][1] else width // 2)
+        stops.append(max(stops[-1], min(fitting, suited)))
+    gaps = widths - np.diff(np.array(ends)[stops])
+    fewest = -(-gaps // longest)
+    if stops[-1] < len(lengths) or not fewest.sum() <= spare <= gaps.sum():
+        return None
+    room = gaps - fewest
+    pieces = fewest + np.clip(spare - fewest.sum() - (room.cumsum() - room), 0, room)
+    at = np.repeat(stops[1:], pieces)
+    number = np.arange(spare) - np.repeat(pieces.cumsum() - pieces, pieces)
+    share, rest = np.divmod(gaps, pieces.clip(1))
+    others = np.repeat(share, pieces) + (number < np.repeat(rest, pieces))
+    every = np.arange(len(lengths))
+    given = every + np.searchsorted(at, every, side="right")
+    return FilledRows(np.insert(lengths, at, others), given, rows)
 
 
 def halve(network: SentenceNetwork, into: Sequence[Tensor] = ()) -> list[Tensor]:

@@ -16,11 +16,11 @@ from torch.func import functional_call
 from protorynet.errors import InputError
 from protorynet.network import Adapter, Centring, Evidence
 from protorynet.training.batches import Batch, send
-from protorynet.training.graphs import StepGraphs, fill_rows, halve, row_of
+from protorynet.training.graphs import StepGraphs, fill_rows, halve
 from protorynet.training.parallel import gather_vectors, n_processes, rank
 
 if TYPE_CHECKING:
-    from protorynet.encoders import Encoder, SentenceNetwork, TransformerEncoder
+    from protorynet.encoders import Encoder, Rows, SentenceNetwork, TransformerEncoder
 
 _SENTENCES_PER_BLOCK = 65_536
 # Most tokens that the encoder reads at once in one process: memory on a GPU, cache on a CPU.
@@ -225,32 +225,32 @@ class FineTunedSource(SentenceSource):
 
         The others are the first tokens of all. Return the vectors, and which are those asked for.
         """
-        graphs, lengths, every = self._graphs, self._lengths[numbers], np.arange(len(numbers))
+        every, lengths = np.arange(len(numbers)), self._lengths[numbers]
         filled = fill_rows(lengths, mean=self._mean, longest=self._longest)
-        if graphs is None or filled is None:
+        if self._graphs is None or filled is None:
             return None, every
-        lengths, given = filled
-        starts = np.zeros_like(lengths)
-        starts[given] = self._starts[numbers]
-        total, places = int(lengths.sum()), send(np.stack([starts, lengths]), self.base.device)
+        starts, rows = np.zeros_like(filled.lengths), filled.rows
+        starts[filled.given] = self._starts[numbers]
+        total = int(filled.lengths.sum())
+        places = send(np.stack([starts, filled.lengths]), self.base.device)
 
         def read(places: Tensor, *weights: Tensor) -> Tensor:
-            return self._encode(places, total, weights, row=row_of(self._longest))
+            return self._encode(places, total, weights, rows)
 
-        vectors = graphs.run(read, self.network, places, tokens=total)
-        return vectors, every if vectors is None else given
+        vectors = self._graphs.run(read, self.network, places, tokens=total)
+        return vectors, every if vectors is None else filled.given
 
     def _read(self, numbers: NDArray[np.int64], weights: Sequence[Tensor]) -> Tensor:
         places = np.stack([self._starts[numbers], self._lengths[numbers]])
         return self._encode(send(places, self.base.device), int(places[1].sum()), weights)
 
     def _encode(
-        self, places: Tensor, total: int, weights: Sequence[Tensor], row: int | None = None
+        self, places: Tensor, total: int, weights: Sequence[Tensor], rows: Rows = ()
     ) -> Tensor:
         """Let the encoder read sentences, with other weights than its own if these are given.
 
         `places` has where they start among all tokens, and their lengths, which add up to `total`.
-        No sentence crosses a `row` of so many tokens, if that is given.
+        No sentence crosses the end of a row, if there are `rows`.
         """
         starts, lengths = places
         runs = torch.repeat_interleave(
@@ -259,7 +259,7 @@ class FineTunedSource(SentenceSource):
         tokens = self._tokens[runs + torch.arange(total, device=runs.device)]
         names = [f"network.{name}" for name, _ in self.network.named_parameters()]
         others = dict(zip(names, weights, strict=True)) if weights else {}
-        given = (tokens, lengths, self._longest, row)
+        given = (tokens, lengths, self._longest, rows)
         encoded: Tensor = functional_call(self._packed[0], others, given)
         return encoded
 
@@ -271,5 +271,5 @@ class _PackedNetwork(nn.Module):
         super().__init__()
         self.network = network
 
-    def forward(self, tokens: Tensor, lengths: Tensor, longest: int, row: int | None) -> Tensor:
-        return self.network.forward_packed(tokens, lengths, longest, row)
+    def forward(self, tokens: Tensor, lengths: Tensor, longest: int, rows: Rows) -> Tensor:
+        return self.network.forward_packed(tokens, lengths, longest, rows)

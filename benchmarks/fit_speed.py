@@ -1,0 +1,70 @@
+"""Training with the default encoder against the same in float32, on the same documents in one run.
+
+Nothing is cached, and rounds take turns; the best of each counts. "auto", the default, is the
+fastest form that is as accurate as float32 on this machine::
+
+    python benchmarks/fit_speed.py --data DATA/hotel.parquet [--rounds 2] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from charts import Bar, draw_bars, write_figure
+
+from protorynet import ProtoryNetClassifier, read_table
+from protorynet.encoders import load_encoder
+
+
+def measure_fit(encoder: str, texts: list[str], labels: list[Any], device: str) -> dict[str, Any]:
+    """Return the seconds of one training, of its encoding and of its stages."""
+    begin = time.perf_counter()
+    classifier = ProtoryNetClassifier(encoder, cache=False, on_empty="skip", device=device)
+    stages = classifier.fit(texts, labels).model_.training.seconds
+    seconds = time.perf_counter() - begin
+    print(f"{encoder}: {seconds:.1f} s", file=sys.stderr, flush=True)
+    return {"seconds": seconds, "encoding": seconds - sum(stages.values()), "stages": stages}
+
+
+def main() -> None:
+    """Fit with each encoder in turns and print the seconds."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="a labelled table")
+    parser.add_argument("--encoders", nargs="+", default=["auto", "minilm"])
+    parser.add_argument("--device", default="cpu", help="'auto', 'cpu' or 'cuda'")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    table = read_table(options.data, split="train")
+    assert table.labels is not None
+    best: dict[str, dict[str, Any]] = {}
+    for _ in range(options.rounds):
+        for name in options.encoders:
+            told = measure_fit(name, list(table.texts), list(table.labels), options.device)
+            best[name] = min(told, best.get(name, told), key=lambda each: float(each["seconds"]))
+    first, *others = options.encoders
+    result = {
+        "documents": len(table),
+        "threads": torch.get_num_threads(),
+        "encoders": {name: load_encoder(name, device=options.device).name for name in best},
+        "fits": best,
+        "times_faster_than": {
+            name: best[name]["seconds"] / best[first]["seconds"] for name in others
+        },
+    }
+    print(json.dumps(result, indent=2))
+    if options.json:
+        bars = [
+            Bar(name, told["seconds"], f"{told['seconds']:.0f} s") for name, told in best.items()
+        ]
+        write_figure(options.json, result, draw_bars("Seconds of a training", bars))
+
+
+if __name__ == "__main__":
+    main()
