@@ -4,6 +4,8 @@ Nothing is cached, and rounds take turns; the best of each counts. "auto", the d
 fastest form that is as accurate as float32 on this machine::
 
     python benchmarks/fit_speed.py --data DATA/hotel.parquet [--rounds 2] [--json FILE]
+    python benchmarks/fit_speed.py --data DATA/imdb.parquet --device cuda --training full
+        --encoders minilm gte-small [--rounds 1]
 """
 
 from __future__ import annotations
@@ -22,10 +24,12 @@ from protorynet import ProtoryNetClassifier, read_table
 from protorynet.encoders import load_encoder
 
 
-def measure_fit(encoder: str, texts: list[str], labels: list[Any], device: str) -> dict[str, Any]:
+def measure_fit(
+    encoder: str, texts: list[str], labels: list[Any], **settings: Any
+) -> dict[str, Any]:
     """Return the seconds of one training, of its encoding and of its stages."""
     begin = time.perf_counter()
-    classifier = ProtoryNetClassifier(encoder, cache=False, on_empty="skip", device=device)
+    classifier = ProtoryNetClassifier(encoder, cache=False, on_empty="skip", **settings)
     stages = classifier.fit(texts, labels).model_.training.seconds
     seconds = time.perf_counter() - begin
     print(f"{encoder}: {seconds:.1f} s", file=sys.stderr, flush=True)
@@ -38,20 +42,23 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a labelled table")
     parser.add_argument("--encoders", nargs="+", default=["auto", "minilm"])
     parser.add_argument("--device", default="cpu", help="'auto', 'cpu' or 'cuda'")
+    parser.add_argument("--training", default="adapter", help="'none', 'adapter' or 'full'")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     table = read_table(options.data, split="train")
     assert table.labels is not None
+    settings = {"device": options.device, "encoder_training": options.training}
     best: dict[str, dict[str, Any]] = {}
     for _ in range(options.rounds):
         for name in options.encoders:
-            told = measure_fit(name, list(table.texts), list(table.labels), options.device)
+            told = measure_fit(name, list(table.texts), list(table.labels), **settings)
             best[name] = min(told, best.get(name, told), key=lambda each: float(each["seconds"]))
     first, *others = options.encoders
     result = {
         "documents": len(table),
         "threads": torch.get_num_threads(),
+        "training": options.training,
         "encoders": {name: load_encoder(name, device=options.device).name for name in best},
         "fits": best,
         "times_faster_than": {
