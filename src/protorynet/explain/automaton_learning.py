@@ -25,7 +25,9 @@ from protorynet.progress import progress_bar
 from protorynet.reading import Reading
 from protorynet.training import evenly_chosen
 
-_FIRST_STATES = 32  # clusters of the reader's states before any are merged
+# Clusters of the reader's states before any are merged, and next sentences that tell these apart;
+# so many each, and fewer where automata of many classes are learned together.
+_FIRST_STATES, _FEWEST_FIRST_STATES, _OF_ALL_CLASSES = 32, 12, 640
 _MOST_STATES = 20
 # Sentences read for the automata of all classes together; of each class so many at least and most.
 _READ_FOR_ALL, _READ_SENTENCES = 600_000, (20_000, 100_000)
@@ -189,9 +191,10 @@ def _find_machines(
 ) -> Iterator[_Machine]:
     task, names = model.labels.task, model.labels.names
     usage = np.bincount(part.reading.prototypes, minlength=len(model.prototypes))
-    reader = BeliefReader(model.network.reader, task, usage)
     either = task == "multiclass" and len(names) == 2
-    first_states = max(max_states, _FIRST_STATES)
+    share = max(_FEWEST_FIRST_STATES, min(_FIRST_STATES, _OF_ALL_CLASSES // len(labels)))
+    first_states = share if len(labels) > 1 else max(max_states, share)
+    reader = BeliefReader(model.network.reader, task, usage, probes=share)
     for beliefs in reader.beliefs(part.tree, [1] if either else labels):
         tree = replace(part.tree, inside=part.members[:, beliefs.label])
         quotient = form_quotient(tree, beliefs, reader, most=first_states)

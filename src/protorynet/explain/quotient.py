@@ -15,7 +15,6 @@ from protorynet.labels import Task
 from protorynet.network import Reader
 from protorynet.reading import Reading
 
-_PROBES = 32  # next sentences, by the most used prototypes, that tell two beliefs apart
 _OUTLOOK_NUMBERS_AT_ONCE = 2**26
 _CLUSTER_ROUNDS, _CLUSTERED_POINTS = 50, 10_000
 _SAME_POINT = 1e-9  # squared distance below which two points differ by rounding only
@@ -160,12 +159,17 @@ class Beliefs:
 
 
 class BeliefReader:
-    """A model's reader, one sentence at a time; `usage` is how often each prototype is used."""
+    """A model's reader, one sentence at a time; `usage` is how often each prototype is used.
 
-    def __init__(self, reader: Reader, task: Task, usage: NDArray[np.int64]) -> None:
+    Two beliefs are told apart by as many next sentences as `probes`, of the most used prototypes.
+    """
+
+    def __init__(
+        self, reader: Reader, task: Task, usage: NDArray[np.int64], *, probes: int
+    ) -> None:
         self.reader = reader
         self.task = task
-        self.probes = np.argsort(-usage, kind="stable")[:_PROBES]
+        self.probes = np.argsort(-usage, kind="stable")[:probes]
         self.steps = torch.eye(len(usage), device=reader.head.weight.device)
 
     def beliefs(self, tree: PrefixTree, labels: Sequence[int]) -> Iterator[Beliefs]:

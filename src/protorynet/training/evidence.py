@@ -25,8 +25,9 @@ from protorynet.training.sources import (
     SentenceSource,
 )
 
-# Parts of the documents that are read by a network that did not learn from them.
-_FOLDS, _FULL_FOLDS = 3, 2
+# Parts of the documents that are read by a network that did not learn from them: more where
+# classes have so few documents that a network misses those left out, unless the encoder learns too.
+_FOLDS, _MOST_FOLDS, _FEW_OF_CLASS, _FULL_FOLDS = 3, 10, 2_000, 2
 _FEWEST_FOR_FOLDS = 30  # documents
 _LONE_SENTENCES = 0.3  # weight of the loss with every sentence alone under its document's label
 _LARGER_BATCH = 2  # while an encoder waits for the network to know something
@@ -146,7 +147,9 @@ def draw_folds(run: Run) -> NDArray[np.int64] | None:
     if len(run.train) < _FEWEST_FOR_FOLDS:
         return None
     random = np.random.default_rng(derive_seed(run.seed, "folds"))
-    return random.permutation(len(run.train)) % (_FULL_FOLDS if run.full else _FOLDS)
+    of_class = len(run.train) / run.train.targets.shape[1]
+    folds = min(_MOST_FOLDS, max(_FOLDS, math.ceil(_FEW_OF_CLASS / of_class)))
+    return random.permutation(len(run.train)) % (_FULL_FOLDS if run.full else folds)
 
 
 def _source(head: EvidenceSum, run: Run) -> EvidenceSource:
