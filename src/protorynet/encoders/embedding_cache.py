@@ -16,7 +16,7 @@ import time
 import uuid
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -313,7 +313,7 @@ def _scan(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def read_kept(path: Path) -> bytes | None:
-    """Return what `keep_file` wrote; None where it is absent, or damaged, which may not show."""
+    """Return what `make_once` kept; None where it is absent, or damaged, which may not show."""
     try:
         content, digest = path.read_bytes(), _digest_path(path).read_bytes()
     except OSError:
@@ -321,10 +321,22 @@ def read_kept(path: Path) -> bytes | None:
     return content if hashlib.sha256(content).hexdigest().encode() == digest.strip() else None
 
 
-def keep_file(path: Path, content: bytes) -> None:
-    """Keep what was made of an encoder, a file inside the folder of the cache, with its digest."""
-    write_atomically(path, content)
-    write_atomically(_digest_path(path), f"{hashlib.sha256(content).hexdigest()}\n")
+def make_once(path: Path, make: Callable[[], bytes]) -> bytes:
+    """Return what was made of an encoder before, and is kept in the cache's folder; or make it."""
+    if (kept := read_kept(path)) is not None:
+        return kept
+    content = make()
+    try:
+        write_atomically(path, content)
+        write_atomically(_digest_path(path), f"{hashlib.sha256(content).hexdigest()}\n")
+    except OSError as error:
+        warnings.warn(
+            f"the encoder cannot be kept at {path}: {error}; it will be made again next time. Set "
+            "the environment variable PROTORYNET_CACHE to a folder with room.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return content
 
 
 def _digest_path(path: Path) -> Path:

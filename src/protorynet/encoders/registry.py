@@ -17,8 +17,8 @@ from protorynet.encoders.encoder_variants import (
     VARIANTS,
     StaticEncoder,
     choose_encoder,
-    find_static,
     is_bfloat16_safe,
+    is_static_made,
     make_variant,
     split_variant,
 )
@@ -134,15 +134,11 @@ def _measure_encoder(
     """Describe an encoder; `plain` is the rate of its float32 form, None where it is one."""
     base, variant = split_variant(name)
     try:
-        # A static one only where it is there already, for making it would take long.
-        encoder = (
-            find_static(_load_transformer(base, "cpu", fetch=False))
-            if variant == "static"
-            else load_encoder(name, device=device, fetch=False)
-        )
-        if encoder is None:
+        teacher = _load_transformer(base, "cpu", fetch=False) if variant == "static" else None
+        if teacher is not None and not is_static_made(teacher):
             remedy = "made when it is first used, in about a minute"
             return ListedEncoder(name, remedy=remedy, licence=licence)
+        encoder = load_encoder(name, device=device, fetch=False)
         rate = _time_encoder(encoder)
     except Exception as error:
         # One bad folder, which may end in nearly every type there is, must not hide the others.

@@ -122,7 +122,7 @@ def export_onnx(
                     "allowed). Nothing was written; use the model with torch."
                 )
     except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror or error}.") from None
+        raise InputError(f"the model cannot be exported to {folder}: {error}.") from None
     return comparison
 
 
@@ -238,7 +238,7 @@ def _write_encoder(encoder: Encoder, path: Path, precision: Precision) -> tuple[
         export_graph(_StaticGraph(encoder), example, path, ("ids", "mask"), ("vectors",), axes)
     else:
         assert isinstance(encoder, OnnxEncoder)  # no other has a tokenizer to go along
-        path.write_bytes(encoder.graph())
+        path.write_bytes(encoder.source.read_bytes())
     return "int8" if is_small else "float32", True
 
 
