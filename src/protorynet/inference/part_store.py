@@ -258,14 +258,13 @@ class PartStore:
         can_resume: bool = True,
         rows_per_part: int | None = None,
         tell: Callable[[str], None] = lambda message: None,
-        check: Callable[[], None] = lambda: None,
     ) -> list[Part]:
         """Start a run, and return the parts that are done already.
 
         Parts of the same identity are kept with `resume` and are never lost without a word; those
         of another run are removed, and with `resume` refused. A resumed run keeps its
-        `rows_per_part`; an input that cannot be read again cannot be resumed. `check` is called
-        before anything goes, for whatever may still fail; `tell` takes what users should know.
+        `rows_per_part`; an input that cannot be read again cannot be resumed. `tell` takes what
+        users should know. So what may still fail, such as opening the model, is best done before.
         """
         done, known = self.folder.finished(), None
         with contextlib.suppress(OSError, ValueError):
@@ -273,7 +272,6 @@ class PartStore:
             is_run = isinstance(run, dict) and isinstance(run.get("identity"), dict)
             known = run if is_run else None
         resumes = self._may_resume(done, known, resume=resume, can_resume=can_resume, tell=tell)
-        check()
         if resumes:
             self.rows_per_part = (known or {}).get("rows_per_part")
             for name in self._files.names():
