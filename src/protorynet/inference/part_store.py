@@ -12,7 +12,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -373,17 +372,15 @@ class PartStore:
 
     def _join(self, parts: Sequence[Part]) -> None:
         assert self._target is not None  # only a file on this machine is joined
-        handle, name = tempfile.mkstemp(dir=self.folder.address, prefix="whole.")
-        whole = Path(name)
+        whole = Path(self.folder.address) / f"whole.{uuid.uuid4().hex}"
         try:
-            with os.fdopen(handle, "wb") as file:
+            with whole.open("xb") as file:
                 with writer_for(file, self._target.suffix.lower()) as writer:
                     for part in parts:
                         for batch in self.folder.read(part):
                             writer.write(batch)
                 file.flush()
                 os.fsync(file.fileno())
-            whole.chmod((Path(self.folder.address) / _RUN).stat().st_mode)
             whole.replace(self._target)
         except BaseException as error:
             whole.unlink(missing_ok=True)
