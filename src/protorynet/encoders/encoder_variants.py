@@ -14,7 +14,6 @@ import faulthandler
 import os
 import re
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -251,7 +250,7 @@ class StaticEncoder:
         self.name = name
         self.fingerprint = fingerprint
         self.dimension = int(vectors.shape[1])
-        self.window = tokenizer.window
+        self.window, self.count_tokens = tokenizer.window, tokenizer.count_tokens
         self.vectors = vectors
         # What a text of every token would give, at length 1: it says nothing in particular.
         mean = vectors.sum(axis=0, dtype=np.float64)
@@ -267,10 +266,6 @@ class StaticEncoder:
         np.divide(result, lengths, out=result, where=lengths > 0)
         result[lengths[:, 0] == 0] = self.blank
         return result
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.tokenizer.count_tokens(texts)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticEncoder:
         return self  # nothing in it ever changes

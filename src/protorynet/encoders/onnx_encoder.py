@@ -51,8 +51,8 @@ class OnnxEncoder:
     ) -> None:
         self.name = name
         self.fingerprint = self.plain_fingerprint = fingerprint
-        self.window = tokenizer.window
         self.tokenizer = tokenizer
+        self.window, self.count_tokens = tokenizer.window, tokenizer.count_tokens
         self.source = source
         self._session = open_session(graph, source, inputs=_INPUTS, outputs=(_OUTPUT,))
         shapes = {output.name: output.shape for output in self._session.get_outputs()}
@@ -74,10 +74,6 @@ class OnnxEncoder:
         result = np.empty_like(vectors)
         result[order] = vectors
         return result
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.tokenizer.count_tokens(texts)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnnxEncoder:
         return self  # nothing in it ever changes, and a session cannot be copied

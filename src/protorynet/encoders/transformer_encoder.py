@@ -11,7 +11,7 @@ import hashlib
 import logging
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,8 @@ class TransformerEncoder:
         self.network = _load_network(self._layout)
         config: Any = self.network.backbone.config
         self.tokenizer = read_tokenizer(self._layout, config)
-        self.pad_token_id = self.tokenizer.pad_token_id
+        self.pad_token_id, self.window = self.tokenizer.pad_token_id, self.tokenizer.window
+        self.tokenize, self.count_tokens = self.tokenizer.tokenize, self.tokenizer.count_tokens
         dense = [head for head in self._layout.heads if isinstance(head, DenseLayer)]
         pooled = config.hidden_size * len(self._layout.pooling)
         self.dimension: int = dense[-1].out_features if dense else pooled
@@ -79,11 +80,6 @@ class TransformerEncoder:
         as_loaded = folder_fingerprint(self._layout, self.window, self.pad_token_id)
         self._fingerprints = {self._weights_version(): as_loaded}
         self.network.to(target)
-
-    @property
-    def window(self) -> int:
-        """The most tokens read of one sentence, special tokens included."""
-        return self.tokenizer.window
 
     @property
     def fingerprint(self) -> str:
@@ -148,14 +144,6 @@ class TransformerEncoder:
             for part in (torch.from_numpy(flat), lengths)
         )
         return self.network.forward_packed(run, bounds, self.window)[: len(texts)]
-
-    def tokenize(self, sentences: Sequence[str]) -> Tokens:
-        """Return the token ids of each text, special tokens included, cut at the window."""
-        return self.tokenizer.tokenize(sentences)
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.tokenizer.count_tokens(texts)
 
     def save(self, folder: Path) -> None:
         """Fill a folder that gives the same outputs: described as the first one, weights as now."""
