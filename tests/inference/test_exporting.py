@@ -1,8 +1,6 @@
 """Exporting a model: the folder says what the model says, whatever encoder it has."""
 
-import re
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -133,13 +131,11 @@ def test_a_variant_of_an_encoder_is_exported(
         check_same(classifier, tmp_path / "m", unseen_reviews.texts)
 
 
-def test_what_the_folder_asks_to_be_installed_is_what_the_package_asks(exported):
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    known = {*project["dependencies"], *project["optional-dependencies"]["onnx"]}
+def test_the_folder_asks_for_what_runs_it_and_not_for_torch(exported):
     lines = (exported / "requirements.txt").read_text().splitlines()
-    wanted = {line for line in lines if not line.startswith("#")}
-    assert wanted <= known
-    assert not any(re.match(r"torch|transformers|pandas|scikit", line) for line in wanted)
+    wanted = {line.partition(">=")[0] for line in lines if not line.startswith("#")}
+    assert {"numpy", "onnxruntime", "tokenizers"} <= wanted
+    assert not wanted & {"torch", "transformers", "pandas", "scikit-learn"}
 
 
 def _apart(value: Any) -> tuple[Any, list[float]]:
