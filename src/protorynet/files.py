@@ -4,9 +4,9 @@ import ctypes
 import errno
 import hashlib
 import os
+import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -40,17 +40,16 @@ def write_atomically(path: Path, content: str | bytes, *, is_private: bool = Fal
         path.write_bytes(data)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    fresh = _name_beside(path)
     try:
-        with os.fdopen(handle, "wb") as file:
+        fresh.touch(0o600 if is_private else 0o666, exist_ok=False)
+        with fresh.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if not is_private:
-            Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
+        fresh.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        fresh.unlink(missing_ok=True)
         raise
 
 
@@ -102,8 +101,8 @@ def replaced_directory(path: Path) -> Iterator[Path]:
     """
     path = path.resolve()  # a link stays a link; what it points to is replaced
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    fresh.chmod(0o777 & ~_umask())
+    fresh = _name_beside(path)
+    fresh.mkdir()
     try:
         yield fresh
         for each in fresh.rglob("*"):
@@ -186,7 +185,6 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         path.write_bytes(content)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _name_beside(path: Path) -> Path:
+    """Return a hidden name that nothing has."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}")

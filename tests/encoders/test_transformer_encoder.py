@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from transformers import BertModel
 
 from protorynet.encoders import TransformerEncoder, WindowedEncoder
-from protorynet.errors import EncoderError, InputError
+from protorynet.errors import InputError
 
 SENTENCES = [
     "The room was clean.",
@@ -224,22 +224,6 @@ def train_a_step(encoder: TransformerEncoder) -> None:
     ids = torch.from_numpy(encoder.tokenize(["we left"])[0])[None]
     encoder.network(ids, torch.ones_like(ids)).sum().backward()
     optimiser.step()
-
-
-def test_saving_replaces_an_encoder_and_nothing_else(make_folder, tmp_path):
-    encoder = tiny(make_folder())
-    for _ in range(2):
-        encoder.save(tmp_path / "saved")
-    (tmp_path / "saved" / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"holds 'thesis\.txt', which is no part of"):
-        encoder.save(tmp_path / "saved")
-    assert (tmp_path / "saved" / "thesis.txt").read_text() == "mine"
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="exists and is not the folder of an encoder"):
-        encoder.save(tmp_path / "own")
-    with pytest.raises(EncoderError, match="cannot be saved"):
-        encoder.save(tmp_path / "own" / "config.json" / "inside")
 
 
 @pytest.mark.parametrize("pooling", ["max", ["mean", "cls"], ["cls", "mean_sqrt_len_tokens"]])

@@ -11,10 +11,8 @@ from protorynet.errors import InputError
 from protorynet.explain import AutomatonReading, DecidingPattern, Explanation, WordEffect
 from protorynet.report import (
     ModelStory,
-    explanation_fragment,
     explanation_page,
     model_page,
-    prototypes_fragment,
     prototypes_page,
 )
 
@@ -79,7 +77,7 @@ def test_the_model_page_shows_what_it_is_given_escaped_and_leaves_the_rest_out(p
 
 
 def test_families_are_cards_with_all_members_folded_away(pages, movie_prototypes, movie_families):
-    for page in (pages["families"], pages["cards"], prototypes_fragment(movie_families)):
+    for page in (pages["families"], pages["cards"], movie_families._repr_html_()):
         assert page.count('<li class="pn-card') == len(movie_families)
         assert page.count("<details>") == 2
         card = flat(page.split('<li class="pn-card')[1].split("<details>")[0])
@@ -90,12 +88,12 @@ def test_families_are_cards_with_all_members_folded_away(pages, movie_prototypes
         assert "Show all 5 sentences" in folded
         assert "304100%Simply the best." in folded
     assert pages["open"].count("<details open>") == 2
-    assert "pn-card" not in prototypes_fragment(movie_prototypes).split("</style>")[1]
+    assert "pn-card" not in movie_prototypes._repr_html_().split("</style>")[1]
 
 
 def test_every_view_names_the_member_its_prototype_and_what_is_unfamiliar(pages, strange_review):
     picture = strange_review.to_svg()
-    for view in (explanation_fragment(strange_review), pages["strange"], picture):
+    for view in (strange_review._repr_html_(), pages["strange"], picture):
         assert "4 of the 7 sentences are unlike anything in the training data" in flat(view)
         shown = flat(view.split("</svg>")[-1] if view != picture else view)
         assert shown.lower().count("unlike anything in the training data") >= 4
@@ -104,30 +102,30 @@ def test_every_view_names_the_member_its_prototype_and_what_is_unfamiliar(pages,
 
 
 def test_a_fragment_shows_sentences_figures_and_the_verdict(good_review, tied, hostile_review):
-    fragment = explanation_fragment(hostile_review)
+    fragment = hostile_review._repr_html_()
     assert "<script" not in fragment
     assert hostile_review.sentences[0].text in unescape(fragment)
     assert not re.search("[\x00\x1b\ud800]", fragment)
     assert '<p class="pn-text" dir="auto">' in fragment
-    text = unescape(explanation_fragment(good_review))
+    text = unescape(good_review._repr_html_())
     for sentence in good_review.sentences:
         assert f"<span>{sentence.text}</span>" in text
         assert sentence.prototype_sentence in text
     assert '<span class="pn-value">−22</span>' in text
     assert "(next: 30, 0.63)" in text
-    level = explanation_fragment(tied)
+    level = tied._repr_html_()
     assert "level with <bdi>positive</bdi>" in level
     assert '<span class="pn-verdict pn-hue-1"><bdi>negative</bdi>' in level
 
 
 def test_the_styles_of_a_fragment_touch_nothing_else(good_review, place_prototypes):
-    for fragment in (explanation_fragment(good_review), prototypes_fragment(place_prototypes)):
+    for fragment in (good_review._repr_html_(), place_prototypes._repr_html_()):
         styles = re.search(r"<style>(.*?)</style>", fragment, re.DOTALL).group(1)
         styles = re.sub(r"/\*.*?\*/", "", styles, flags=re.DOTALL)
         for selector in re.findall(r"([^{}]+)\{", styles):
             for part in re.split(r",(?![^(]*\))", selector):
                 assert part.strip().startswith((".protorynet", "@container"))
-    assert '<bdi class="pn-class">NaturalPlace</bdi>' in prototypes_fragment(place_prototypes)
+    assert '<bdi class="pn-class">NaturalPlace</bdi>' in place_prototypes._repr_html_()
 
 
 def marks(html: str) -> list[tuple[str, str]]:
@@ -135,12 +133,12 @@ def marks(html: str) -> list[tuple[str, str]]:
 
 
 def test_words_are_marked_by_how_much_they_matter_and_escaped(good_review, worded):
-    fragment = explanation_fragment(worded)
+    fragment = worded._repr_html_()
     assert marks(fragment) == [("3", "finest"), ("2", "films"), ("3", "best")]
     plain = unescape(re.sub(r"</?mark[^>]*>", "", fragment))
     assert f'<p class="pn-text pn-marked" dir="auto">{worded.sentences[-1].text}</p>' in plain
     assert "Marked words" in fragment
-    assert "Marked words" not in explanation_fragment(good_review)
+    assert "Marked words" not in good_review._repr_html_()
     sentence, prototype = "<b>Bad</b> & 'so'", "</p><script>"
     words = (WordEffect("Bad</b> & 'so'", 3, len(sentence), 0.1),)
     others = (WordEffect(prototype, 0, len(prototype), 0.1),)
@@ -151,7 +149,7 @@ def test_words_are_marked_by_how_much_they_matter_and_escaped(good_review, worde
         words=words,
         prototype_words=others,
     )
-    fragment = explanation_fragment(replace(worded, sentences=(hostile,)))
+    fragment = replace(worded, sentences=(hostile,))._repr_html_()
     Outline(fragment)
     assert "<b>Bad" not in fragment
     assert marks(fragment)[1] == ("3", "&lt;/p&gt;&lt;script&gt;")
@@ -191,7 +189,7 @@ def flat(html: str) -> str:
 )
 def test_terminal_and_page_tell_what_decided(reading, told):
     assert told in printed(explained(reading))
-    fragment = explanation_fragment(explained(reading))
+    fragment = explained(reading)._repr_html_()
     assert told in flat(fragment.replace("<q", "“<q").replace("</q>", "</q>”"))
     assert "<b>it" not in fragment
 
@@ -201,9 +199,9 @@ def test_every_view_warns_where_the_reader_is_behind(tmp_path):
     explanation_page([behind, behind], tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     told = "Prototypes were edited by hand after the reader was last trained"
-    for view in (printed(behind), explanation_fragment(behind), page):
+    for view in (printed(behind), behind._repr_html_(), page):
         assert view.count(told) == 1
-    assert told not in printed(explained(BY_PATTERN)) + explanation_fragment(explained(BY_PATTERN))
+    assert told not in printed(explained(BY_PATTERN)) + explained(BY_PATTERN)._repr_html_()
 
 
 def test_a_long_name_of_a_class_breaks_between_its_parts_at_every_sentence(good_review):
@@ -212,4 +210,4 @@ def test_a_long_name_of_a_class_breaks_between_its_parts_at_every_sentence(good_
     told = replace(
         good_review, label="comp.sys.mac.hardware", probabilities=shares, sentences=(step,)
     )
-    assert explanation_fragment(told).count("comp.<wbr>sys.<wbr>mac.<wbr>hardware") == 2
+    assert told._repr_html_().count("comp.<wbr>sys.<wbr>mac.<wbr>hardware") == 2

@@ -78,7 +78,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path, capsys):
     assert _run(capsys, "keys", "revoke", str(file), found.id)[0] == 0
     assert KeyFile(file).find(secret) is None
     code, _, err = _run(capsys, "keys", "create", "--scope", "root", str(file))
-    assert (code, "scope 'root' is not one of predict, edit, admin" in err) == (2, True)
+    assert (code, "'root' is not one of 'predict', 'edit', 'admin'" in err) == (2, True)
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from protorynet.cli import command_inputs as inputs
-from protorynet.cli.output import WorkFailed, note, print_json, result_console
-from protorynet.errors import InputError
+from protorynet.cli.output import note, print_json, result_console
+from protorynet.errors import InputError, ProtoryNetError
 
 if TYPE_CHECKING:
     from protorynet.classifier import ProtoryNetClassifier
@@ -173,7 +173,7 @@ def _saying_what_is_kept(checkpoint: Path, output: Path) -> Iterator[None]:
         raise typer.Exit(130) from None
     except OSError as error:
         reason = f"{error.strerror or error}: {error.filename or output}"
-        raise WorkFailed(f"the model was not saved ({reason}).{kept()}") from error
+        raise ProtoryNetError(f"the model was not saved ({reason}).{kept()}") from error
 
 
 def _summarise(

@@ -19,6 +19,7 @@ from protorynet.errors import (
     InputError,
     MissingExtraError,
     ModelFormatError,
+    ProtoryNetError,
 )
 
 if TYPE_CHECKING:
@@ -62,10 +63,6 @@ _LEFT_OUT = ("pandas", "sklearn", "scipy", "torch", "transformers")
 _UsageError = typer.BadParameter.__mro__[1]
 
 
-class WorkFailed(Exception):  # noqa: N818
-    """The work could not be done, for a reason that the message gives in full."""
-
-
 def end_badly(error: Exception) -> int:
     """Print the line for an error, and return the exit code."""
     if os.environ.get("PROTORYNET_DEBUG"):
@@ -91,7 +88,7 @@ def silence_output() -> None:
 def _describe_error(error: Exception) -> str:
     if isinstance(error, _UsageError):
         return _describe_usage(error)
-    if isinstance(error, (*_MENDABLE, WorkFailed)):
+    if isinstance(error, ProtoryNetError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror}."

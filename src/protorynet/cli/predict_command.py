@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -83,20 +82,18 @@ def predict(
     for remark in stream.notes:
         note(remark)
 
-    def open_model() -> Predictor:
-        from protorynet.inference import open_predictor
+    from protorynet.inference import open_predictor
 
-        # Keeping the embeddings of large tables costs more than it saves, and what is found there
-        # differs in the last digit from what is computed in another company.
-        return open_predictor(model, encoder=encoder, runtime=runtime, cache=stream.is_small)
-
+    # Keeping the embeddings of large tables costs more than it saves, and what is found there
+    # differs in the last digit from what is computed in another company.
+    predictor = open_predictor(model, encoder=encoder, runtime=runtime, cache=stream.is_small)
     if output is None or output == _STANDARD:
-        written = _print(stream, open_model(), kind or "csv", is_brief=output is None)
+        written = _print(stream, predictor, kind or "csv", is_brief=output is None)
     else:
         options = {"encoder": encoder, "text": stream.text_column, "split": split}
         files = [] if _STANDARD in sources else [Path(source) for source in sources]
         identity = _identity(model, files) | options | {"skip_empty": skip_empty}
-        written = _write(stream, open_model, Path(output), identity, resume=resume)
+        written = _write(stream, predictor, Path(output), identity, resume=resume)
     if stream.n_rows is None and stream.n_blank:
         note(f"skipped {stream.n_blank:,} rows without text")
     inputs.note_left_out(written.n_left_out)
@@ -143,7 +140,7 @@ def _identity(model: Path, files: list[Path]) -> dict[str, Any]:
 
 def _write(
     stream: TableStream,
-    open_model: Callable[[], Predictor],
+    predictor: Predictor,
     output: Path,
     identity: dict[str, Any],
     *,
@@ -152,23 +149,17 @@ def _write(
     """Predict a stream into a file, resuming where an earlier run stopped if that is asked for."""
     from protorynet.inference import PartStore, check_columns, predict_to_file
 
-    store, predictors, can_resume = PartStore(output, identity), [], stream.n_rows is not None
-
-    def check() -> None:
-        # A model that does not load must cost nobody the rows that are done, nor must a table that
-        # the output cannot hold.
-        predictors.append(open_model())
-        schema = predictors[0].output_schema(stream.schema, text=stream.text_column)
-        check_columns(schema, output.suffix.lower())
-
+    schema = predictor.output_schema(stream.schema, text=stream.text_column)
+    check_columns(schema, output.suffix.lower())
+    store, can_resume = PartStore(output, identity), stream.n_rows is not None
     with store.locked():
-        store.begin(resume=resume, can_resume=can_resume, tell=note, check=check)
+        store.begin(resume=resume, can_resume=can_resume, tell=note)
         try:
             with (
                 store.reporting_how_to_resume(note, can_resume=can_resume),
                 row_progress(stream.n_rows) as advance,
             ):
-                return predict_to_file(stream, predictors[0], store, advance)
+                return predict_to_file(stream, predictor, store, advance)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
 

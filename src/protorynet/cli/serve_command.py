@@ -1,6 +1,7 @@
 """`protorynet serve` and `keys`: models over HTTP, and who may use them."""
 
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -71,14 +72,16 @@ def serve(
 
 @keys.command("create")
 @with_options
-def create_key(file: Path, scope: str, name: str = "", as_json: bool = False) -> None:
+def create_key(
+    file: Path, scope: Literal["predict", "edit", "admin"], name: str = "", as_json: bool = False
+) -> None:
     """Make a key and print it, once: only its digest is kept in the file.
 
     **Example:** `protorynet keys create --scope predict --name alice keys.json`
     """
-    from protorynet.server import KeyFile, checked_scope
+    from protorynet.server import KeyFile
 
-    secret, key = KeyFile(file).create(checked_scope(scope), name=name)
+    secret, key = KeyFile(file).create(scope, name=name)
     if as_json:
         print_json({"key": secret, "id": key.id, "scope": key.scope, "name": key.name})
         return

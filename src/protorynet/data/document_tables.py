@@ -129,10 +129,9 @@ def read_table(
     return Table(texts, labels, rows, text_column, label_column, tuple(notes))
 
 
-def read_columns(source: object) -> tuple[Any, tuple[str, ...]]:
-    """Return a pyarrow Table, and the columns left out, as no one type holds their values."""
-    loaded = _load(source, None)
-    return loaded.columns, loaded.mixed
+def read_columns(source: object) -> pa.Table:
+    """Return all columns but those whose values no one type holds."""
+    return _load(source, None).columns
 
 
 def _load(source: object, split: str | None) -> LoadedTable:

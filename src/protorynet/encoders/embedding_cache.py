@@ -12,12 +12,13 @@ import hashlib
 import os
 import re
 import sys
-import time
 import uuid
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,18 +33,17 @@ DEFAULT_LIMIT_BYTES = 4 * 1024**3
 # Version of how texts become vectors. It rises when a release changes their last bits, for else a
 # seed would give one model with an old cache and another one without.
 VECTORS_VERSION = 2
-# Files of the faster forms of encoders, by their names alone: the folder may hold things of the
-# user's. Names that start with a dot are what a killed writer left.
-_VARIANT_FILE = re.compile(
-    r"int8/([0-9a-f]+\.onnx(\.sha256)?|\.[0-9a-f]+\.onnx\.[^/]+)"
+# Where files of the cache lie, and what they are called: the folder may hold things of the user's.
+# Names that start with a dot, and keys.tmp, are what a killed writer left.
+_SEGMENTS, _FASTER_FORMS = ("[0-9a-f]" * 32 + "/*",), ("int8/*", "static/*/*")
+_OWN_FILE = re.compile(
+    r"[0-9a-f]{32}/[0-9a-f]{32}\.(keys\.npy|vectors\.npy|keys\.tmp)"
+    r"|int8/([0-9a-f]+\.onnx(\.sha256)?|\.[0-9a-f]+\.onnx\.[^/]+)"
     r"|static/([0-9a-f]{32}|\.[0-9a-f]{32}\.[^/]+)"
     r"/(static\.json|tokenizer\.json|\.?vectors\.safetensors[^/]*)"
 )
 # Encoding fewer sentences again is quicker than keeping a file for them.
 FEWEST_SENTENCES_KEPT = 64
-_SEGMENT_FOLDER = re.compile(r"[0-9a-f]{32}")
-_SEGMENT_FILE = re.compile(r"([0-9a-f]{32})\.(keys\.npy|vectors\.npy|keys\.tmp)")
-SECONDS_TO_ORPHAN = 3600.0
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
 
 
@@ -64,12 +64,14 @@ class Segment:
         """The file of the embeddings, shape (n, d)."""
         return self.folder / f"{self.id}.vectors.npy"
 
+    @property
+    def unfinished_path(self) -> Path:
+        """The file of the keys while it is written."""
+        return self.folder / f"{self.id}.keys.tmp"
+
     def keys(self) -> NDArray[np.uint64] | None:
         """Return the hashes, or None where the segment is gone or damaged."""
         keys = self._load(self.keys_path, np.uint64)
-        if keys is not None and keys.shape[1] != 3:  # of an earlier release, without checksums
-            self.remove()
-            return None
         return None if keys is None else np.array(keys[:, :2])
 
     def vectors(self, positions: NDArray[np.int64]) -> NDArray[np.float32] | None:
@@ -89,9 +91,9 @@ class Segment:
         return None
 
     def remove(self) -> None:
-        """Remove both files, the keys first, so that no reader takes it for complete."""
-        remove_file(self.keys_path)
-        remove_file(self.vectors_path)
+        """Remove its files, the keys first, so that no reader takes it for complete."""
+        for path in (self.keys_path, self.unfinished_path, self.vectors_path):
+            remove_file(path)
 
     def _load(self, path: Path, kind: type[np.generic]) -> NDArray[Any] | None:
         try:
@@ -162,7 +164,6 @@ class EmbeddingCache:
         if len(sentences) < FEWEST_SENTENCES_KEPT or not self._writable:
             return
         try:
-            remove_orphans(self.folder)
             floats = np.ascontiguousarray(vectors, dtype=np.float32)
             write_segment(self._encoder_folder(encoder), _hash_sentences(sentences), floats)
         except OSError as error:
@@ -178,13 +179,13 @@ class EmbeddingCache:
 
     def size(self) -> int:
         """Return the bytes on disk, those of encoders made faster and kept beside included."""
-        files = [*segment_files(self.folder), *_variant_files(self.folder)]
-        return sum(status.st_size for _, status in files)
+        files = self._find_files(*_SEGMENTS, *_FASTER_FORMS)
+        return sum(status.st_size for status in files.values())
 
     def clear(self) -> int:
         """Remove everything the cache wrote and return the bytes freed."""
         self._indexes.clear()
-        files = {**dict(segment_files(self.folder)), **dict(_variant_files(self.folder))}
+        files = self._find_files(*_SEGMENTS, *_FASTER_FORMS)
         freed = sum(status.st_size for path, status in files.items() if remove_file(path))
         for folder in sorted({path.parent for path in files}, reverse=True):
             # Another process may just have written there.
@@ -199,25 +200,41 @@ class EmbeddingCache:
 
     def _index(self, encoder: Encoder) -> _Index:
         folder = self._encoder_folder(encoder)
-        names = (entry.name for entry in _scan(folder) if _SEGMENT_FILE.fullmatch(entry.name))
-        keys = sorted(name for name in names if name.endswith(".keys.npy"))
-        segments = tuple(Segment(folder, name[:32]) for name in keys)
+        keys = sorted(path.name for path in folder.glob("*.keys.npy"))
+        segments = tuple(Segment(folder, name.partition(".")[0]) for name in keys)
         known = self._indexes.get(folder.name)
         if known is None or known.listed != segments:
             known = self._indexes[folder.name] = _build_index(segments)
         return known
 
     def _shrink(self) -> None:
-        files = dict(segment_files(self.folder))
+        """Remove the segments used least recently, if need be, half-written ones among them."""
+        files = self._find_files(*_SEGMENTS)
         excess = sum(status.st_size for status in files.values()) - self.limit_bytes
-        keys = [path for path in files if path.name.endswith(".keys.npy")]
-        for path in sorted(keys, key=lambda path: files[path].st_mtime_ns):
+        sizes: Counter[Segment] = Counter()
+        used: dict[Segment, int] = {}
+        for path, status in files.items():
+            segment = Segment(path.parent, path.name.partition(".")[0])
+            sizes[segment] += status.st_size
+            if path == segment.keys_path:
+                used[segment] = status.st_mtime_ns
+            else:
+                used.setdefault(segment, status.st_mtime_ns)
+        for segment in sorted(sizes, key=lambda segment: used[segment]):
             if excess <= 0:
                 return
-            segment = Segment(path.parent, path.name.partition(".")[0])
             segment.remove()
-            parts = (segment.keys_path, segment.vectors_path)
-            excess -= sum(files[part].st_size for part in parts if part in files)
+            excess -= sizes[segment]
+
+    def _find_files(self, *patterns: str) -> dict[Path, os.stat_result]:
+        """Return the files that the cache wrote below its folder, and no others."""
+        found = {}
+        for path in chain.from_iterable(map(self.folder.glob, patterns)):
+            if _OWN_FILE.fullmatch(path.relative_to(self.folder).as_posix()):
+                # Another process may clear the cache meanwhile.
+                with contextlib.suppress(OSError):
+                    found[path] = path.lstat()
+        return found
 
 
 @dataclass(frozen=True)
@@ -260,39 +277,18 @@ def write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.fl
     """Write a segment; after an error nothing of it is left."""
     folder.mkdir(parents=True, exist_ok=True)
     segment = Segment(folder, uuid.uuid4().hex)
-    unfinished = segment.keys_path.with_suffix(".tmp")
     try:
         listed = np.column_stack([keys, _checksums(keys, vectors)])
-        for path, array in ((segment.vectors_path, vectors), (unfinished, listed)):
+        for path, array in ((segment.vectors_path, vectors), (segment.unfinished_path, listed)):
             with path.open("xb") as file:
                 np.save(file, array, allow_pickle=False)
                 file.flush()
                 # Without this a power cut could leave keys that promise vectors of zeros.
                 os.fsync(file.fileno())
-        unfinished.replace(segment.keys_path)
+        segment.unfinished_path.replace(segment.keys_path)
     except BaseException:
-        remove_file(unfinished)
         segment.remove()
         raise
-
-
-def segment_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the files that the cache wrote below its folder, and no others."""
-    for folder in _scan(root):
-        if _SEGMENT_FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False):
-            for entry in _scan(Path(folder.path)):
-                if _SEGMENT_FILE.fullmatch(entry.name):
-                    with contextlib.suppress(OSError):
-                        yield Path(entry.path), entry.stat(follow_symlinks=False)
-
-
-def remove_orphans(root: Path) -> None:
-    """Remove what crashed writers left, once it is too old to be a write under way."""
-    limit = time.time() - SECONDS_TO_ORPHAN
-    for path, status in list(segment_files(root)):
-        keys = path.with_name(path.name.replace(".vectors.", ".keys."))
-        if (path.suffix == ".tmp" or not keys.exists()) and status.st_mtime < limit:
-            remove_file(path)
 
 
 def remove_file(path: Path) -> bool:
@@ -304,16 +300,8 @@ def remove_file(path: Path) -> bool:
     return True
 
 
-def _scan(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []
-
-
 def read_kept(path: Path) -> bytes | None:
-    """Return what `keep_file` wrote; None where it is absent, or damaged, which may not show."""
+    """Return what `make_once` kept; None where it is absent, or damaged, which may not show."""
     try:
         content, digest = path.read_bytes(), _digest_path(path).read_bytes()
     except OSError:
@@ -321,23 +309,26 @@ def read_kept(path: Path) -> bytes | None:
     return content if hashlib.sha256(content).hexdigest().encode() == digest.strip() else None
 
 
-def keep_file(path: Path, content: bytes) -> None:
-    """Keep what was made of an encoder, a file inside the folder of the cache, with its digest."""
-    write_atomically(path, content)
-    write_atomically(_digest_path(path), f"{hashlib.sha256(content).hexdigest()}\n")
+def make_once(path: Path, make: Callable[[], bytes]) -> bytes:
+    """Return what was made of an encoder before, and is kept in the cache's folder; or make it."""
+    if (kept := read_kept(path)) is not None:
+        return kept
+    content = make()
+    try:
+        write_atomically(path, content)
+        write_atomically(_digest_path(path), f"{hashlib.sha256(content).hexdigest()}\n")
+    except OSError as error:
+        warnings.warn(
+            f"the encoder cannot be kept at {path}: {error}; it will be made again next time. Set "
+            "the environment variable PROTORYNET_CACHE to a folder with room.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return content
 
 
 def _digest_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
-
-
-def _variant_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the files of the encoders that were made faster and kept in the cache."""
-    for path in (path for name in ("int8", "static") for path in (root / name).rglob("*")):
-        if _VARIANT_FILE.fullmatch(path.relative_to(root).as_posix()) and path.is_file():
-            # Another process may clear the cache meanwhile.
-            with contextlib.suppress(OSError):
-                yield path, path.stat()
 
 
 def _hash_sentences(sentences: Sequence[str]) -> NDArray[np.uint64]:

@@ -12,13 +12,14 @@ from protorynet.errors import EncoderError
 from protorynet.files import hash_file, read_limited
 
 # Keys of the old-style pooling configuration, in the order in which modes are joined.
-POOLING_KEYS = {
+_POOLING_KEYS = {
     "cls": "pooling_mode_cls_token",
     "max": "pooling_mode_max_tokens",
     "mean": "pooling_mode_mean_tokens",
     "mean_sqrt_len": "pooling_mode_mean_sqrt_len_tokens",
 }
 LARGEST_JSON_BYTES = 64 * 2**20
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 _MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 _ACTIVATIONS = ("Tanh", "Identity")
 # Written by whoever saved the model last; they change no output.
@@ -58,11 +59,21 @@ class DenseLayer:
 class FolderLayout:
     """What a sentence-transformers folder says about itself."""
 
+    root: Path
     transformer: Path  # the folder of its configuration, weights and tokenizer
+    modules: tuple[Path, ...] = ()  # the folders of those that follow
     pooling: tuple[str, ...] = ("mean",)  # modes whose results are joined
     heads: tuple[DenseLayer | Literal["normalize"], ...] = ("normalize",)
     max_tokens: int | None = None  # the window that the folder asks for
     lower_case: bool = False  # before the tokenizer sees a text
+
+    @property
+    def descriptions(self) -> list[Path]:
+        """The files that say all this, and those of the tokenizer."""
+        found = [self.root / "modules.json", *self.transformer.glob("sentence_*_config.json")]
+        found += [self.transformer / name for name in _TOKENIZER_FILES]
+        found += [folder / "config.json" for folder in self.modules]
+        return [path for path in found if path.is_file()]
 
 
 def read_layout(folder: Path) -> FolderLayout:
@@ -70,7 +81,7 @@ def read_layout(folder: Path) -> FolderLayout:
     if not folder.is_dir():
         raise EncoderError(f"there is no encoder folder {folder}; give a folder that exists.")
     if not (folder / "modules.json").exists():
-        return FolderLayout(folder, **_transformer_options(folder))
+        return FolderLayout(folder, folder, **_transformer_options(folder))
     modules = [_module(folder, entry) for entry in read_json(folder / "modules.json", list)]
     kinds = [kind for kind, _ in modules]
     if kinds[:2] != ["Transformer", "Pooling"]:
@@ -84,7 +95,9 @@ def read_layout(folder: Path) -> FolderLayout:
                 f"the encoder folder {folder} lists a second {kind}; one was expected."
             )
     return FolderLayout(
+        folder,
         modules[0][1],
+        tuple(path for _, path in modules[1:]),
         _pooling(modules[1][1] / "config.json"),
         tuple(_dense(path) if kind == "Dense" else "normalize" for kind, path in modules[2:]),
         **_transformer_options(modules[0][1]),
@@ -226,13 +239,13 @@ def _pooling(path: Path) -> tuple[str, ...]:
         active = {
             key for key, on in config.items() if key.startswith("pooling_mode_") and on is True
         }
-        modes = [mode for mode, key in POOLING_KEYS.items() if key in active]
+        modes = [mode for mode, key in _POOLING_KEYS.items() if key in active]
         # One that is not known here comes last and is refused.
-        modes = modes + sorted(active - set(POOLING_KEYS.values())) or ["mean"]
-    if not modes or any(str(mode) not in POOLING_KEYS for mode in modes):
+        modes = modes + sorted(active - set(_POOLING_KEYS.values())) or ["mean"]
+    if not modes or any(str(mode) not in _POOLING_KEYS for mode in modes):
         raise EncoderError(
             f"{path} asks for the pooling {', '.join(map(str, modes))}; "
-            f"supported are {', '.join(POOLING_KEYS)}."
+            f"supported are {', '.join(_POOLING_KEYS)}."
         )
     return tuple(modes)
 

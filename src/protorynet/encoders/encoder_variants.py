@@ -10,14 +10,12 @@ vocabularies are ordered by frequency, and frequent tokens say little. Only dist
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import os
 import re
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -25,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protorynet.encoders.embedding_cache import EmbeddingCache, keep_file, read_kept
+from protorynet.encoders.embedding_cache import EmbeddingCache, make_once, read_kept
 from protorynet.encoders.embeddings import Encoder
 from protorynet.encoders.encoder_folder import hash_recipe
 from protorynet.encoders.sentence_tokenizer import SentenceTokenizer, Tokens
-from protorynet.errors import EncoderError, ModelFormatError, import_extra
+from protorynet.errors import EncoderError, import_extra
 from protorynet.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -183,6 +181,8 @@ def _widen(backbone: Any, given: Any, output: Any) -> None:
 
 def _make_int8(teacher: TransformerEncoder, name: str) -> OnnxEncoder:
     """Return an encoder in 8 bits; its graph is made once and kept beside the embeddings."""
+    import torch
+
     from protorynet.encoders.onnx_encoder import OnnxEncoder
 
     flags = _processor_flags()
@@ -191,48 +191,24 @@ def _make_int8(teacher: TransformerEncoder, name: str) -> OnnxEncoder:
             f"this processor has no instructions for products of 8-bit numbers, so {name!r} is "
             "slower here and less exact, for large sums overflow"
         )
-    path = _kept_graph(teacher)
-    fingerprint, plain = _fingerprint(teacher, "int8"), teacher.fingerprint
-
-    def open_graph(graph: bytes) -> OnnxEncoder:
-        encoder = OnnxEncoder(
-            graph, teacher.tokenizer, name=name, fingerprint=fingerprint, source=path
-        )
-        encoder.plain_fingerprint = plain
-        return encoder
-
-    if (kept := read_kept(path)) is not None:
-        # One that this machine cannot open is made again.
-        with contextlib.suppress(ModelFormatError):
-            return open_graph(kept)
-    return open_graph(_write_graph(teacher, path))
-
-
-def _kept_graph(teacher: TransformerEncoder) -> Path:
-    import torch
-
     onnxruntime = import_extra("An encoder in 8 bits", "onnxruntime", extra="onnx")
     # Another exporter may draw another graph, and another runtime may not open it.
-    version = RECIPE_VERSIONS["int8"]
-    facts = [teacher.fingerprint, version, torch.__version__, onnxruntime.__version__]
-    return EmbeddingCache().folder / "int8" / f"{hash_recipe(facts)[:32]}.onnx"
+    versions = [RECIPE_VERSIONS["int8"], torch.__version__, onnxruntime.__version__]
+    file = f"{hash_recipe([teacher.fingerprint, *versions])[:32]}.onnx"
+    path = EmbeddingCache().folder / "int8" / file
+    graph, fingerprint = make_once(path, partial(_quantise, teacher)), _fingerprint(teacher, "int8")
+    encoder = OnnxEncoder(graph, teacher.tokenizer, name=name, fingerprint=fingerprint, source=path)
+    encoder.plain_fingerprint = teacher.fingerprint
+    return encoder
 
 
-def _write_graph(teacher: TransformerEncoder, path: Path) -> bytes:
+def _quantise(teacher: TransformerEncoder) -> bytes:
     from protorynet.encoders.onnx_encoder import export_int8
 
     with TemporaryDirectory() as folder:
         small = Path(folder) / "int8.onnx"
         export_int8(teacher.network, small)
-        graph = small.read_bytes()
-    try:
-        keep_file(path, graph)
-    except OSError as error:
-        raise EncoderError(
-            f"the encoder {teacher.name!r} in 8 bits cannot be kept at {path} ({error}); set the "
-            "environment variable PROTORYNET_CACHE to a folder with room."
-        ) from None
-    return graph
+        return small.read_bytes()
 
 
 def _fingerprint(teacher: TransformerEncoder, variant: str) -> str:
@@ -274,7 +250,7 @@ class StaticEncoder:
         self.name = name
         self.fingerprint = fingerprint
         self.dimension = int(vectors.shape[1])
-        self.window = tokenizer.window
+        self.window, self.count_tokens = tokenizer.window, tokenizer.count_tokens
         self.vectors = vectors
         # What a text of every token would give, at length 1: it says nothing in particular.
         mean = vectors.sum(axis=0, dtype=np.float64)
@@ -290,10 +266,6 @@ class StaticEncoder:
         np.divide(result, lengths, out=result, where=lengths > 0)
         result[lengths[:, 0] == 0] = self.blank
         return result
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.tokenizer.count_tokens(texts)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticEncoder:
         return self  # nothing in it ever changes
@@ -317,40 +289,22 @@ class StaticEncoder:
         return result
 
 
-def find_static(teacher: TransformerEncoder) -> StaticEncoder | None:
-    """Return the encoder that was distilled before and kept beside the embeddings, or None."""
-    from safetensors.numpy import load
-
-    # Distilling a damaged one again costs a minute and mends it.
-    kept = read_kept(_kept_vectors(teacher))
-    return None if kept is None else _static(teacher, load(kept)["vectors"])
-
-
 def make_static(teacher: TransformerEncoder) -> StaticEncoder:
     """Return the static encoder of a teacher, distilled unless it is kept already."""
-    from safetensors.numpy import save
+    from safetensors.numpy import load, save
 
-    if (kept := find_static(teacher)) is not None:
-        return kept
-    encoder, path = _static(teacher, _distil_tokens(teacher)), _kept_vectors(teacher)
-    try:
-        keep_file(path, save({"vectors": encoder.vectors}))
-    except OSError as error:
-        warnings.warn(
-            f"the encoder cannot be saved to {path.parent}: {error}; it will be distilled again "
-            "next time. Set the environment variable PROTORYNET_CACHE to a folder with room.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    return encoder
-
-
-def _static(teacher: TransformerEncoder, vectors: NDArray[np.float32]) -> StaticEncoder:
+    content = make_once(_static_path(teacher), lambda: save({"vectors": _distil_tokens(teacher)}))
     name, fingerprint = f"{teacher.name}:static", _static_fingerprint(teacher)
+    vectors = load(content)["vectors"]
     return StaticEncoder(vectors, teacher.tokenizer, name=name, fingerprint=fingerprint)
 
 
-def _kept_vectors(teacher: TransformerEncoder) -> Path:
+def is_static_made(teacher: TransformerEncoder) -> bool:
+    """Say whether the static encoder was distilled before and is kept."""
+    return read_kept(_static_path(teacher)) is not None
+
+
+def _static_path(teacher: TransformerEncoder) -> Path:
     name = _static_fingerprint(teacher)[:32]
     return EmbeddingCache().folder / "static" / name / "vectors.safetensors"
 

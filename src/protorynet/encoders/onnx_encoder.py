@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -52,11 +51,10 @@ class OnnxEncoder:
     ) -> None:
         self.name = name
         self.fingerprint = self.plain_fingerprint = fingerprint
-        self.window = tokenizer.window
         self.tokenizer = tokenizer
+        self.window, self.count_tokens = tokenizer.window, tokenizer.count_tokens
         self.source = source
         self._session = open_session(graph, source, inputs=_INPUTS, outputs=(_OUTPUT,))
-        self._sha256 = hashlib.sha256(graph).digest()
         shapes = {output.name: output.shape for output in self._session.get_outputs()}
         if len(shapes[_OUTPUT]) != 2:
             raise ModelFormatError(
@@ -76,24 +74,6 @@ class OnnxEncoder:
         result = np.empty_like(vectors)
         result[order] = vectors
         return result
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.tokenizer.count_tokens(texts)
-
-    def graph(self) -> bytes:
-        """Return the graph that computes, read again; EncoderError where it is not there now."""
-        try:
-            graph = self.source.read_bytes()
-            problem = "was changed after it was loaded"
-        except OSError as error:
-            graph, problem = b"", f"cannot be read any more ({error.strerror})"
-        if hashlib.sha256(graph).digest() != self._sha256:
-            raise EncoderError(
-                f"the graph {self.source} of the encoder {self.name!r} {problem}; load the encoder "
-                "again."
-            )
-        return graph
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OnnxEncoder:
         return self  # nothing in it ever changes, and a session cannot be copied

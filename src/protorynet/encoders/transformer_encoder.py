@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 import logging
-import re
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,6 @@ from torch import Tensor, nn
 
 from protorynet.encoders.bert import Bert, load_bert
 from protorynet.encoders.encoder_folder import (
-    POOLING_KEYS,
     DenseLayer,
     FolderLayout,
     check_config,
@@ -39,7 +36,7 @@ from protorynet.encoders.encoder_folder import (
 from protorynet.encoders.sentence_network import Dense, Normalize, SentenceNetwork, evaluating
 from protorynet.encoders.sentence_tokenizer import Tokens, read_tokenizer
 from protorynet.errors import EncoderError, InputError
-from protorynet.files import check_replaceable, replaced_directory
+from protorynet.files import write_files
 from protorynet.threads import map_in_threads
 
 # Most tokens of one batch, padding included, and the padding that is cheaper than another batch.
@@ -48,13 +45,6 @@ from protorynet.threads import map_in_threads
 CPU_BATCH_TOKENS = (2_048, None)
 GPU_BATCH_TOKENS = (131_072, 32_768)
 PACKED_TOKENS = 32_768  # of a run without padding, always as many
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-_MARKS = ("config.json", "model.safetensors", "modules.json")
-_OPTIONS = "sentence_bert_config.json"
-_OWN_FILE = re.compile(
-    "|".join(re.escape(name) for name in (*_MARKS, _OPTIONS, *_TOKENIZER_FILES))
-    + r"|[0-9]+_(Pooling|Dense)"
-)
 # The switch is one for the whole process: a thread must not restore what another one relies on.
 _OFFLINE_SWITCH = threading.RLock()
 
@@ -71,30 +61,25 @@ class TransformerEncoder:
     def __init__(self, folder: Path, *, name: str, device: str = "auto") -> None:
         target = choose_device(device)
         self.name = name
-        self._layout = read_layout(Path(folder))
+        self._layout = read_layout(folder)
         inside = self._layout.transformer
         self.source = inside / "model.safetensors"
         self.network = _load_network(self._layout)
         config: Any = self.network.backbone.config
         self.tokenizer = read_tokenizer(self._layout, config)
-        self.pad_token_id = self.tokenizer.pad_token_id
+        self.pad_token_id, self.window = self.tokenizer.pad_token_id, self.tokenizer.window
+        self.tokenize, self.count_tokens = self.tokenizer.tokenize, self.tokenizer.count_tokens
         dense = [head for head in self._layout.heads if isinstance(head, DenseLayer)]
         pooled = config.hidden_size * len(self._layout.pooling)
         self.dimension: int = dense[-1].out_features if dense else pooled
         # Kept, so that the encoder can be saved after its folder was removed.
-        self._tokenizer_files = {
-            file: (inside / file).read_bytes()
-            for file in _TOKENIZER_FILES
-            if (inside / file).exists()
+        self._descriptions = {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in self._layout.descriptions
         }
         as_loaded = folder_fingerprint(self._layout, self.window, self.pad_token_id)
         self._fingerprints = {self._weights_version(): as_loaded}
         self.network.to(target)
-
-    @property
-    def window(self) -> int:
-        """The most tokens read of one sentence, special tokens included."""
-        return self.tokenizer.window
 
     @property
     def fingerprint(self) -> str:
@@ -160,57 +145,21 @@ class TransformerEncoder:
         )
         return self.network.forward_packed(run, bounds, self.window)[: len(texts)]
 
-    def tokenize(self, sentences: Sequence[str]) -> Tokens:
-        """Return the token ids of each text, special tokens included, cut at the window."""
-        return self.tokenizer.tokenize(sentences)
-
-    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the number of tokens of each text, special tokens included, nothing cut."""
-        return self.tokenizer.count_tokens(texts)
-
     def save(self, folder: Path) -> None:
-        """Write a complete folder that gives the same outputs; an old one is replaced."""
-        check_replaceable(
-            Path(folder),
-            kind="the folder of an encoder",
-            marks=_MARKS,
-            is_own=lambda name: _OWN_FILE.fullmatch(name) is not None,
-        )
-        try:
-            with replaced_directory(Path(folder)) as fresh:
-                self._write(fresh)
-        except OSError as error:
-            raise EncoderError(f"the encoder cannot be saved to {folder}: {error}") from None
-
-    def _write(self, folder: Path) -> None:
+        """Fill a folder that gives the same outputs: described as the first one, weights as now."""
+        write_files(folder, self._descriptions)
+        root = self._layout.root
+        inside = folder / self._layout.transformer.relative_to(root)
         backbone: Any = self.network.backbone
         if isinstance(backbone, Bert):
-            backbone.save_pretrained(folder)
+            backbone.save_pretrained(inside)
         else:
             with quiet_transformers():
-                backbone.save_pretrained(folder, max_shard_size="1000GB")
-        for file, content in self._tokenizer_files.items():
-            (folder / file).write_bytes(content)
-        options = {"max_seq_length": self.window, "do_lower_case": self._layout.lower_case}
-        _write_json(folder / _OPTIONS, options)
-        pooling = _describe_pooling(self.network.pooling)
-        size = {"word_embedding_dimension": backbone.config.hidden_size}
-        _write_json(folder / "1_Pooling" / "config.json", size | pooling)
-        kinds = ["Transformer", "Pooling"]
-        for position, module in enumerate(self.network.heads, start=2):
-            kinds.append(type(module).__name__)
-            if isinstance(module, Dense):
-                _write_dense(folder / f"{position}_Dense", module)
-        modules = [
-            {
-                "idx": index,
-                "name": str(index),
-                "path": f"{index}_{kind}" if index else "",
-                "type": f"sentence_transformers.models.{kind}",
-            }
-            for index, kind in enumerate(kinds)
-        ]
-        _write_json(folder / "modules.json", modules)
+                backbone.save_pretrained(inside, max_shard_size="1000GB")
+        for head, module in zip(self._layout.heads, self.network.heads, strict=True):
+            if isinstance(head, DenseLayer):
+                weights = {key: value.cpu() for key, value in module.state_dict().items()}
+                save_file(weights, folder / head.folder.relative_to(root) / "model.safetensors")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TransformerEncoder:
         copied = copy.copy(self)
@@ -369,31 +318,3 @@ def _load_dense(layer: DenseLayer) -> Dense:
             f"{path} is damaged ({first_line(error)}); copy or fetch it again."
         ) from None
     return module
-
-
-def _describe_pooling(modes: tuple[str, ...]) -> dict[str, Any]:
-    # The old style is read by every version of sentence-transformers, but knows one order only.
-    if modes == tuple(mode for mode in POOLING_KEYS if mode in modes):
-        return {key: mode in modes for mode, key in POOLING_KEYS.items()}
-    names = {"mean_sqrt_len": "mean_sqrt_len_tokens"}
-    return {"pooling_mode": [names.get(mode, mode) for mode in modes]}
-
-
-def _write_dense(folder: Path, module: Dense) -> None:
-    linear, activation = module.linear, module.activation
-    _write_json(
-        folder / "config.json",
-        {
-            "in_features": linear.in_features,
-            "out_features": linear.out_features,
-            "bias": linear.bias is not None,
-            "activation_function": f"{type(activation).__module__}.{type(activation).__name__}",
-        },
-    )
-    tensors = {key: value.contiguous().cpu() for key, value in module.state_dict().items()}
-    save_file(tensors, folder / "model.safetensors")
-
-
-def _write_json(path: Path, content: Any) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

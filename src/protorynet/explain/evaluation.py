@@ -118,9 +118,9 @@ class Evaluation(Figures):
         }
 
     def _repr_html_(self) -> str:
-        from protorynet.report import evaluation_fragment
+        from protorynet.report import render
 
-        return evaluation_fragment(self)
+        return render("evaluation_fragment.html", evaluation=self)
 
     def __str__(self) -> str:
         from protorynet.report import print_evaluation, printed

@@ -201,9 +201,9 @@ class Explanation:
         write_view(Path(path), picture, "picture")
 
     def _repr_html_(self) -> str:
-        from protorynet.report import explanation_fragment
+        from protorynet.report import render
 
-        return explanation_fragment(self)
+        return render("explanation_fragment.html", explanation=self)
 
     def __str__(self) -> str:
         from protorynet.report import print_explanation, printed

@@ -1,9 +1,10 @@
 """What a document loses without each of its sentences, and a match without each of its words."""
 
+import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain, groupby, pairwise
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,14 @@ _SPACELESS = (
 # Between two letters these belong to the word: don’t, well-known, 3.5.
 _INNER = frozenset("'’-‐‑.·_@&/")
 _JOINERS = "\u200c\u200d"  # hold the parts of an emoji, or of a Persian word, together
+# A word in what `_kind` makes of a text: letters, with marks on them and single characters that
+# belong inside; symbols together; or as many characters of a script as make about a word.
+_WORD = re.compile(
+    "|".join(
+        ["l[lm]*(?:il[lm]*)*", "s[sm]*"]
+        + [f"(?:{number}m*){{1,{size}}}" for number, (_, _, size) in enumerate(_SPACELESS)]
+    )
+)
 _MOST_WORDS = 40  # of one text; the words of a longer one are left out in groups
 
 
@@ -147,7 +156,7 @@ def _as_encoded(model: Model, text: str) -> str:
 
 def word_spans(text: str, most: int) -> list[Span]:
     """Return where words are, punctuation only if alone; more than `most` are grouped."""
-    words = [piece for start, end in _runs(text) for piece in _pieces(text, start, end)]
+    words = [word.span() for word in _WORD.finditer("".join(map(_kind, text)))]
     if not words:
         start, end = len(text) - len(text.lstrip()), len(text.rstrip())
         return [(start, end)] if start < end else []
@@ -166,40 +175,16 @@ def leave_out(text: str, span: Span) -> str:
     return (before + after).strip()
 
 
-def _runs(text: str) -> Iterator[Span]:
-    """Yield runs of characters of one kind that hold a word, or several without spaces."""
-    kinds = [_kind(mark) for mark in text]
-    for at, mark in enumerate(text):
-        if at and (mark in _JOINERS or unicodedata.category(mark)[0] == "M"):
-            kinds[at] = kinds[at - 1]
-        elif mark in _INNER and kinds[at - 1 : at + 2 : 2] == ["letter", "letter"]:
-            kinds[at] = "letter"
-    start = 0
-    for kind, marks in groupby(kinds):
-        end = start + sum(1 for _ in marks)
-        if kind:
-            yield start, end
-        start = end
-
-
 def _kind(mark: str) -> str:
-    """Return what a character is part of: "letter", "symbol", a spaceless script, or nothing."""
-    code, category = ord(mark), unicodedata.category(mark)
-    for number, (low, high, _) in enumerate(_SPACELESS):
-        if low <= code <= high and category[0] in "LMN":
-            return f"spaceless {number}"
-    if category[0] in "LMN":
-        return "letter"
-    return "symbol" if category[0] == "S" else ""
-
-
-def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
-    """Cut a run of a script without spaces; marks stay with the letter they sit on."""
-    code = ord(text[start])
-    size = next((size for low, high, size in _SPACELESS if low <= code <= high), 0)
-    if not size:
-        yield start, end
-        return
-    letters = [p for p in range(start, end) if unicodedata.category(text[p])[0] != "M"] or [start]
-    cuts = [start, *letters[size::size], end]
-    yield from pairwise(cuts)
+    """Return what a character is by a letter of its own, for `_WORD`."""
+    category = unicodedata.category(mark)[0]
+    if mark in _JOINERS or category == "M":
+        return "m"
+    if category in "LN":
+        for number, (low, high, _) in enumerate(_SPACELESS):
+            if low <= ord(mark) <= high:
+                return str(number)
+        return "l"
+    if mark in _INNER:
+        return "i"
+    return "s" if category == "S" else " "

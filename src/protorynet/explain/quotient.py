@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,6 @@ from protorynet.reading import Reading
 
 _OUTLOOK_NUMBERS_AT_ONCE = 2**26
 _CLUSTER_ROUNDS, _CLUSTERED_POINTS = 50, 10_000
-_SAME_POINT = 1e-9  # squared distance below which two points differ by rounding only
 # A vote of the reader itself, which decides only where no document has voted.
 _READER_VOTE = 1e-3
 _FIDELITY_TOLERANCE = 0.005  # fidelity that may be given up for fewer states
@@ -281,10 +281,14 @@ def form_quotient(
     tree: PrefixTree, beliefs: Beliefs, reader: BeliefReader, *, most: int
 ) -> Quotient:
     """Cluster the reader's states; where no document shows how to go on, the reader is asked."""
+    from scipy.spatial.distance import cdist
+
     states = cluster(beliefs.outlook, tree.documents, most)
     n, k = int(states.max()) + 1, len(reader.steps)
     weight = np.bincount(states, tree.documents, n).astype(np.float64)
-    outlook = _sum_by_group(beliefs.outlook * tree.documents[:, None], states, n) / weight[:, None]
+    beliefs_by_use = (beliefs.outlook * tree.documents[:, None]).T
+    sums = [np.bincount(states, probe, n) for probe in beliefs_by_use]
+    outlook = np.stack(sums, axis=1) / weight[:, None]
     moves, ends = np.zeros((n, k, n)), np.zeros((n, 2))
     went = (states[tree.parents[1:]], tree.prototypes[1:], states[1:])
     np.add.at(moves, went, tree.documents[1:])
@@ -296,7 +300,7 @@ def form_quotient(
     typical = order[np.unique(states[order], return_index=True)[1]]
     source, prototype = np.divmod(np.arange(n * k), k)
     further = reader.outlook_after(beliefs, typical[source], prototype).astype(np.float64)
-    nearest = _squared_distances(further, outlook).argmin(axis=1)
+    nearest = cdist(further, outlook).argmin(axis=1)
     moves[source, prototype, nearest] += _READER_VOTE
     return Quotient(moves, ends, outlook, weight, int(states[0]))
 
@@ -351,7 +355,9 @@ def retarget(quotient: Quotient, tree: PrefixTree) -> NDArray[np.int64]:
 
 
 def _near_pairs(quotient: Quotient) -> list[tuple[int, int]]:
-    distances = _squared_distances(quotient.outlook, quotient.outlook)
+    from scipy.spatial.distance import cdist
+
+    distances = cdist(quotient.outlook, quotient.outlook)
     np.fill_diagonal(distances, np.inf)
     partners = min(_MERGE_PARTNERS, len(quotient) - 1)
     near = np.argsort(distances, axis=1, kind="stable")[:, :partners]
@@ -365,52 +371,19 @@ def cluster(
 
     Of many points, the centres are those of some, evenly spaced.
     """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
     values = points.astype(np.float64)
     step = -(-len(values) // _CLUSTERED_POINTS)
-    some, mass = values[::step], weights[::step]
-    centres = _spread_centres(some, mass, most)
-    nearest = _squared_distances(some, centres).argmin(axis=1)
-    for _ in range(_CLUSTER_ROUNDS):
-        sums = _sum_by_group(some * mass[:, None], nearest, len(centres))
-        counts = np.bincount(nearest, mass, len(centres))[:, None]
-        centres = np.where(counts > 0, sums / np.maximum(counts, 1), centres)
-        before, nearest = nearest, _squared_distances(some, centres).argmin(axis=1)
-        if (before == nearest).all():
-            break
-    nearest = _squared_distances(values, centres).argmin(axis=1)
+    some = values[::step]
+    means = KMeans(min(most, len(some)), n_init=1, max_iter=_CLUSTER_ROUNDS, random_state=0)
+    # The order in which several threads add up shows in the last bit.
+    with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
+        # Where points repeat, some clusters are empty.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        nearest = means.fit(some, sample_weight=weights[::step]).predict(values)
     _, firsts, numbers = np.unique(nearest, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(firsts))
     return np.asarray(rank[numbers], dtype=np.int64)
-
-
-def _spread_centres(
-    values: NDArray[np.float64], weights: NDArray[np.int64], most: int
-) -> NDArray[np.float64]:
-    """Choose first centres far from each other, as k-means++ does; fewer where points repeat."""
-    random = np.random.default_rng(0)
-    centres = [values[0]]
-    away = ((values - values[0]) ** 2).sum(axis=1)
-    while len(centres) < most and away.max() > _SAME_POINT:
-        mass = np.cumsum(np.where(away > _SAME_POINT, away, 0) * weights)
-        chosen = int(np.searchsorted(mass, random.random() * mass[-1], side="right"))
-        centres.append(values[min(chosen, len(values) - 1)])
-        away = np.minimum(away, ((values - centres[-1]) ** 2).sum(axis=1))
-    return np.array(centres)
-
-
-def _sum_by_group(
-    values: NDArray[np.floating], groups: NDArray[np.int64], count: int
-) -> NDArray[np.float64]:
-    """Return the sums (count, d) of values (n, d) by group."""
-    from scipy import sparse  # which only learning needs
-
-    where = (groups, np.arange(len(groups)))
-    members = sparse.csr_matrix((np.ones(len(groups)), where), (count, len(groups)))
-    return np.asarray(members @ values)
-
-
-def _squared_distances(
-    points: NDArray[np.float64], centres: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    squares = (points**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2 * points @ centres.T
-    return np.asarray(np.maximum(squares, 0), dtype=np.float64)

@@ -1,8 +1,10 @@
 """Exporting a model as a folder that ONNX Runtime reads, explanations included."""
 
 import copy
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any, get_args
 
@@ -52,16 +54,8 @@ from protorynet.network import (
 
 _OURS = {EXPORT, READER, ENCODER, TOKENIZER, WORDS, REQUIREMENTS}
 _ALLOWED = 1e-4  # difference of a probability
-_REQUIRED = (
-    "jinja2>=3.1",
-    "numpy>=1.26",
-    "onnxruntime>=1.19",
-    "pyarrow>=17",
-    "rich>=13.7",
-    "sentencex>=1.0.6,<2",
-    "tokenizers>=0.20",
-    "typer>=0.19",
-)
+# Of what the package requires, what an environment for exported models needs.
+_NEEDED = ("jinja2", "numpy", "onnxruntime", "pyarrow", "rich", "sentencex", "tokenizers", "typer")
 _TRIAL_SENTENCES = (
     "The room was clean and the staff could not have been kinder.",
     "Nothing worked, and nobody seemed to care!",
@@ -122,7 +116,7 @@ def export_onnx(
                     "allowed). Nothing was written; use the model with torch."
                 )
     except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror or error}.") from None
+        raise InputError(f"the model cannot be exported to {folder}: {error}.") from None
     return comparison
 
 
@@ -158,11 +152,12 @@ def _write(model: Model, encoder: Encoder | None, fresh: Path, precision: Precis
         sha256={path.name: file_sha256(path) for path in sorted(fresh.iterdir())},
     )
     (fresh / EXPORT).write_bytes(exported.to_json())
+    required = {each.partition(";")[0].strip() for each in requires("protorynet") or ()}
     lines = [
         "# What a Python without torch needs to run this model:",
         "#   pip install -r requirements.txt",
         f"#   pip install --no-deps protorynet=={__version__}",
-        *_REQUIRED,
+        *sorted(each for each in required if re.split("[<>=]", each)[0] in _NEEDED),
     ]
     (fresh / REQUIREMENTS).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return is_same
@@ -238,7 +233,7 @@ def _write_encoder(encoder: Encoder, path: Path, precision: Precision) -> tuple[
         export_graph(_StaticGraph(encoder), example, path, ("ids", "mask"), ("vectors",), axes)
     else:
         assert isinstance(encoder, OnnxEncoder)  # no other has a tokenizer to go along
-        path.write_bytes(encoder.graph())
+        path.write_bytes(encoder.source.read_bytes())
     return "int8" if is_small else "float32", True
 
 

@@ -12,7 +12,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -258,14 +257,13 @@ class PartStore:
         can_resume: bool = True,
         rows_per_part: int | None = None,
         tell: Callable[[str], None] = lambda message: None,
-        check: Callable[[], None] = lambda: None,
     ) -> list[Part]:
         """Start a run, and return the parts that are done already.
 
         Parts of the same identity are kept with `resume` and are never lost without a word; those
         of another run are removed, and with `resume` refused. A resumed run keeps its
-        `rows_per_part`; an input that cannot be read again cannot be resumed. `check` is called
-        before anything goes, for whatever may still fail; `tell` takes what users should know.
+        `rows_per_part`; an input that cannot be read again cannot be resumed. `tell` takes what
+        users should know. So what may still fail, such as opening the model, is best done before.
         """
         done, known = self.folder.finished(), None
         with contextlib.suppress(OSError, ValueError):
@@ -273,7 +271,6 @@ class PartStore:
             is_run = isinstance(run, dict) and isinstance(run.get("identity"), dict)
             known = run if is_run else None
         resumes = self._may_resume(done, known, resume=resume, can_resume=can_resume, tell=tell)
-        check()
         if resumes:
             self.rows_per_part = (known or {}).get("rows_per_part")
             for name in self._files.names():
@@ -375,17 +372,15 @@ class PartStore:
 
     def _join(self, parts: Sequence[Part]) -> None:
         assert self._target is not None  # only a file on this machine is joined
-        handle, name = tempfile.mkstemp(dir=self.folder.address, prefix="whole.")
-        whole = Path(name)
+        whole = Path(self.folder.address) / f"whole.{uuid.uuid4().hex}"
         try:
-            with os.fdopen(handle, "wb") as file:
+            with whole.open("xb") as file:
                 with writer_for(file, self._target.suffix.lower()) as writer:
                     for part in parts:
                         for batch in self.folder.read(part):
                             writer.write(batch)
                 file.flush()
                 os.fsync(file.fileno())
-            whole.chmod((Path(self.folder.address) / _RUN).stat().st_mode)
             whole.replace(self._target)
         except BaseException as error:
             whole.unlink(missing_ok=True)

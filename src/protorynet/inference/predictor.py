@@ -22,7 +22,6 @@ from protorynet.encoders import (
 from protorynet.errors import EmptyDocumentError, InputError, ModelFormatError, TableError
 from protorynet.explain import Explanation, ModelFacts, explain_reading
 from protorynet.inference.onnx_backend import is_exported
-from protorynet.labels import LabelCode
 from protorynet.preparation import add_words, prepare_documents, prepare_vectors, split_for
 from protorynet.reading import Reading
 
@@ -229,7 +228,7 @@ class Predictor:
         """Return the rows of a batch whose texts hold a sentence, with what was read in them."""
         schema = self.output_schema(batch.schema, text=text)
         kept = batch.filter(pa.array(reading.filled)) if len(reading.empty) else batch
-        columns = [*kept.columns, *self._prediction_columns(reading)]
+        columns = [*kept.columns, *self._prediction_columns(reading).values()]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def output_schema(self, given: pa.Schema, *, text: str) -> pa.Schema:
@@ -238,16 +237,13 @@ class Predictor:
             raise TableError(
                 f"there is no column {text!r}; the columns are {', '.join(map(repr, given.names))}."
             )
-        names = ["prediction", "probability", *(f"p_{name}" for name in self.labels.names)]
-        names += ["trajectory", *([_UNFAMILIAR] if self.facts.familiar else [])]
-        kinds = dict.fromkeys(names, pa.float64())
-        kinds |= {"prediction": _label_type(self.labels), "trajectory": pa.string()}
-        if taken := [name for name in names if name in given.names]:
+        added = pa.table(self._prediction_columns(self.read([]))).schema
+        if taken := [name for name in added.names if name in given.names]:
             raise InputError(
                 f"the table has the column(s) {', '.join(map(repr, taken))} already, which "
                 "predict would write. Rename or remove them."
             )
-        return pa.schema([*given, *pa.schema(kinds)], metadata=given.metadata)
+        return pa.schema([*given, *added], metadata=given.metadata)
 
     def count_unfamiliar(self, labelled: pa.RecordBatch) -> int:
         """Return how many of some rows with predictions are mostly unlike the training data."""
@@ -255,23 +251,26 @@ class Predictor:
             return 0
         return int((labelled.column(_UNFAMILIAR).to_numpy() > _MOSTLY).sum())
 
-    def _prediction_columns(self, reading: Reading) -> list[pa.Array]:
+    def _prediction_columns(self, reading: Reading) -> dict[str, pa.Array]:
         rounded = np.round(reading.probabilities.astype(np.float64), _DECIMALS)
         ids = [str(prototype.id) for prototype in self.facts.prototypes]
         paths = [" ".join(path) for path in reading.paths(ids)] if len(reading.lengths) else []
         if self.labels.task == "multilabel":
             predicted: list[Any] = [self.labels.name_of(each) for each in reading.probabilities]
+            kind = pa.string()
         else:
             labels = self.labels.decide(reading.probabilities).argmax(axis=1)
             predicted = [self.labels.written[label] for label in labels]
-        unfamiliar = np.round(reading.unfamiliar_share, _DECIMALS)
-        return [
-            pa.array(predicted, _label_type(self.labels)),
-            pa.array(rounded.max(axis=1, initial=0.0)),
-            *(pa.array(each) for each in rounded.T),
-            pa.array(paths, pa.string()),
-            *([pa.array(unfamiliar)] if self.facts.familiar else []),
-        ]
+            kind = pa.array(self.labels.written).type
+        columns = {
+            "prediction": pa.array(predicted, kind),
+            "probability": pa.array(rounded.max(axis=1, initial=0.0)),
+            **{f"p_{name}": pa.array(rounded[:, n]) for n, name in enumerate(self.labels.names)},
+            "trajectory": pa.array(paths, pa.string()),
+        }
+        if self.facts.familiar:
+            columns[_UNFAMILIAR] = pa.array(np.round(reading.unfamiliar_share, _DECIMALS))
+        return columns
 
 
 def column_texts(column: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
@@ -280,10 +279,6 @@ def column_texts(column: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
     if not (is_text(kind) or pa.types.is_null(kind)):
         raise TableError(f"column {name!r} holds {kind}, not text; choose the column of texts.")
     return [text or "" for text in column.to_pylist()]
-
-
-def _label_type(labels: LabelCode) -> pa.DataType:
-    return pa.string() if labels.task == "multilabel" else pa.array(labels.written).type
 
 
 def open_predictor(

@@ -181,9 +181,9 @@ class Prototypes:
         )
 
     def _repr_html_(self) -> str:
-        from protorynet.report import prototypes_fragment
+        from protorynet.report import render
 
-        return prototypes_fragment(self)
+        return render("prototypes_fragment.html", prototypes=self)
 
 
 @dataclass(frozen=True)

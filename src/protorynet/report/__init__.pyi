@@ -29,12 +29,9 @@ from .full_report import (
 )
 from .html_pages import (
     ModelStory as ModelStory,
-    evaluation_fragment as evaluation_fragment,
-    explanation_fragment as explanation_fragment,
     explanation_page as explanation_page,
     model_card as model_card,
     model_page as model_page,
-    prototypes_fragment as prototypes_fragment,
     prototypes_page as prototypes_page,
     render as render,
 )

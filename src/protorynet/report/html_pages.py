@@ -42,27 +42,12 @@ class ModelStory:
     examples: tuple[tuple[str, Explanation], ...]
 
 
-def explanation_fragment(explanation: Explanation) -> str:
-    """Return the trajectory as static HTML for a notebook; its styles touch nothing else."""
-    return render("explanation_fragment.html", explanation=explanation)
-
-
 def explanation_page(explanations: Sequence[Explanation], path: Path) -> None:
     """Write a self-contained page with the trajectories of one or more documents."""
     if not explanations:
         raise InputError("there is no explanation to show; give at least one document.")
     page = render("explanation_page.html", explanations=list(explanations))
     write_view(path, page, "page")
-
-
-def evaluation_fragment(evaluation: Evaluation) -> str:
-    """Return the figures of an evaluation as static HTML for a notebook."""
-    return render("evaluation_fragment.html", evaluation=evaluation)
-
-
-def prototypes_fragment(prototypes: Prototypes) -> str:
-    """Return the table of prototypes as static HTML for a notebook."""
-    return render("prototypes_fragment.html", prototypes=prototypes)
 
 
 def prototypes_page(prototypes: Prototypes, path: Path, *, members: bool = False) -> None:
@@ -83,9 +68,10 @@ def model_card(model: Model) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a template filled in; its suffix says how values are escaped.
+    """Return a template filled in, such as a fragment for a notebook.
 
-    HTML escapes every value that is no markup, Markdown every value, plain text none.
+    Its suffix says how: HTML escapes every value that is no markup, Markdown every value, plain
+    text none.
     """
     return _environment(Path(template).suffix).get_template(template).render(**values)
 

@@ -1,6 +1,5 @@
 from .api_keys import (
     KeyFile as KeyFile,
-    checked_scope as checked_scope,
     public as public,
     require as require,
 )

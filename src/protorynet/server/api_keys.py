@@ -58,8 +58,7 @@ class KeyFile:
         self.path = path
         self._stamp: tuple[int, ...] = ()
         self._keys: dict[str, Key] = {}
-        self._problem = ""
-        self.is_told = False  # the problem, in the log
+        self.told = ""  # the problem that the log was last told
 
     def keys(self) -> list[Key]:
         """Return all keys, oldest first."""
@@ -95,28 +94,20 @@ class KeyFile:
 
     def _current(self) -> dict[str, Key]:
         """Return the keys by their digests, read again if the file changed."""
-        stamp: tuple[int, ...]
         try:
             status = self.path.stat()
             stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-        except OSError as error:
-            stamp = (error.errno or 0,)
-        if stamp != self._stamp:
-            self._stamp, self._keys, self._problem, self.is_told = stamp, {}, "", False
-            try:
+            if stamp != self._stamp:
                 self._keys = self._read()
-            except InputError as error:
-                self._problem = str(error)
-        if self._problem:
-            raise InputError(self._problem)
+                self._stamp, self.told = stamp, ""
+        except OSError as error:
+            raise InputError(f"the keys in {self.path} cannot be read: {error.strerror}.") from None
         return self._keys
 
     def _read(self) -> dict[str, Key]:
         try:
             listed = json.loads(read_limited(self.path, _LARGEST_BYTES))["keys"]
             keys = [read_record(Key, entry) for entry in listed]
-        except OSError as error:
-            raise InputError(f"the keys in {self.path} cannot be read: {error.strerror}.") from None
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise InputError(
                 f"{self.path} is no file of keys: {error}. Make one with `protorynet keys create`."
@@ -127,14 +118,6 @@ class KeyFile:
         content = json.dumps({"keys": [asdict(key) for key in keys]}, indent=2) + "\n"
         write_atomically(self.path, content, is_private=True)
         self._stamp = ()
-
-
-def checked_scope(given: str) -> Scope:
-    """Return a scope by its name, or refuse it."""
-    for scope in SCOPES:
-        if scope == given:
-            return scope
-    raise InputError(f"scope {given!r} is not one of {', '.join(SCOPES)}.")
 
 
 @cache
@@ -171,10 +154,10 @@ def known_key(keys: KeyFile, headers: Headers) -> Key:
     try:
         key = keys.find(secret) if scheme.lower() == "bearer" and secret else None
     except InputError as error:
-        if not keys.is_told:
+        if keys.told != str(error):
             # The message names the file, which is for whoever runs the server.
-            _LOG.error("keys cannot be read", extra={"reason": str(error)})
-            keys.is_told = True
+            keys.told = str(error)
+            _LOG.error("keys cannot be read", extra={"reason": keys.told})
         raise refusal("keys_unreadable") from None
     if key is None:
         given = "the key given is not known" if secret else "there is no key"

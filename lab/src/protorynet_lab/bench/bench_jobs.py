@@ -178,7 +178,7 @@ class Source:
         """Read the table, without rows that have no text."""
         from protorynet.data import read_columns, read_table
 
-        columns, _ = read_columns(self.path)
+        columns = read_columns(self.path)
         names = columns.column_names
         by_lower = {name.lower(): name for name in names}
         column = self.split if self.split in names else by_lower.get(self.split.lower())

@@ -134,7 +134,7 @@ def holds_words(text: str, search: str) -> bool:
 
 
 def _read_splits(path: Path, rows: NDArray[np.int64]) -> tuple[str | None, ...]:
-    columns, _ = read_columns(path)
+    columns = read_columns(path)
     name = next((name for name in columns.column_names if name.lower() == "split"), None)
     if name is None:
         return (None,) * len(rows)
