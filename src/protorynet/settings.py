@@ -142,7 +142,7 @@ class Settings:
     n_prototypes: int = 100
     min_prototypes: int = 20
     max_prototypes: int = 20
-    members: int = 250
+    members: int = 750
     words: bool = True
     distance: Distance = "euclidean"
     psi_squared: float = 1.0

@@ -38,7 +38,16 @@ from protorynet.errors import ModelFormatError, SettingsError
 from protorynet.files import check_replaceable, hash_folder, read_limited, replaced_directory
 from protorynet.labels import LabelCode, read_labels
 from protorynet.model import EncoderRecord, Model, TrainingRecord
-from protorynet.network import Adapter, Centring, Evidence, Kinds, ProtoryNetwork, Reader
+from protorynet.network import (
+    Adapter,
+    Centring,
+    Evidence,
+    Kinds,
+    ProtoryNetwork,
+    Reader,
+    pack_rows,
+    unpack_rows,
+)
 from protorynet.prototypes import EditEntry, EditLog, PastState, Prototype, Prototypes
 from protorynet.records import DAMAGE, digest_values, json_object, read_record
 from protorynet.settings import Settings
@@ -52,6 +61,9 @@ _CONFIG, _WEIGHTS, _PROTOTYPES = "config.json", "model.safetensors", "prototypes
 _CARD, _ENCODER, _AUTOMATA = "README.md", "encoder", "automata.json"
 _EDITS, _STATES, _WORDS = "edits.json", "edits.safetensors", "words.json"
 _EXPORTED = "export.json"  # what an exported model has in a configuration's place
+# What members say, as whole numbers, and the size of a step in each row; what they tell.
+_PACKED = ("members.steps", "members.exponents", "members.told")
+_WHOLE = dict(zip(_PACKED, (torch.int16, torch.int8), strict=False))
 _MARKS = (_CONFIG, _WEIGHTS, _PROTOTYPES)
 _OURS = {*_MARKS, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA, _WORDS}
 MODEL_FILES = (*sorted(_OURS - {_ENCODER}), f"{_ENCODER}/*")
@@ -76,7 +88,8 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
         for part, module in _modules(model).items()
         for name, tensor in module.state_dict().items()
     }
-    prototypes = _json(model.prototypes.to_dict())
+    tensors = _pack_members(tensors, model.adapter)
+    prototypes = _one_line(model.prototypes.to_dict())
     config = {
         "format_version": FORMAT_VERSION,
         **model.labels.to_dict(),
@@ -93,7 +106,7 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
         files[_WORDS] = model.words.to_json()
     if model.automata:
         config["automata"] = len(model.automata)
-        files[_AUTOMATA] = json.dumps({"automata": _plain_automata(model.automata)}).encode()
+        files[_AUTOMATA] = _one_line({"automata": _plain_automata(model.automata)})
     if model.edits.entries:
         config["edits"] = len(model.edits.entries)
         files |= _edit_files(model.edits)
@@ -110,6 +123,30 @@ def save_model(model: Model, path: Path, *, tuned: TransformerEncoder | Path | N
                 tuned.save(fresh / _ENCODER)
             checksums[_ENCODER] = hash_folder(fresh / _ENCODER)
         (fresh / _CONFIG).write_bytes(_json({**config, "sha256": checksums}))
+
+
+def _pack_members(
+    tensors: dict[str, torch.Tensor], adapter: nn.Module | None
+) -> dict[str, torch.Tensor]:
+    """Return tensors with members, in what they say, as 16 bits, where these are all they have.
+
+    Those of which one was typed by hand since are kept as they are.
+    """
+    if not isinstance(adapter, Evidence) or adapter.axes is None:
+        return tensors
+    members, width = tensors["network.members"], adapter.said_width
+    steps, exponents = pack_rows(members[:, :width])
+    if not torch.equal(unpack_rows(steps, exponents), members[:, :width]):
+        return tensors
+    packed = dict(zip(_PACKED, (steps, exponents, members[:, width:].contiguous()), strict=True))
+    return {name: tensors[name] for name in tensors if name != "network.members"} | packed
+
+
+def _unpack_members(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    if _PACKED[0] not in tensors:
+        return tensors
+    steps, exponents, told = (tensors[name] for name in _PACKED)
+    return tensors | {"network.members": torch.cat([unpack_rows(steps, exponents), told], dim=1)}
 
 
 def _link(source: str, target: str) -> None:
@@ -168,7 +205,7 @@ def check_free(path: Path) -> None:
 
 def _build(config: dict[str, Any], path: Path) -> Model:
     checksums = config["sha256"]
-    tensors = _read_weights(path / _WEIGHTS, checksums[_WEIGHTS])
+    tensors = _unpack_members(_read_weights(path / _WEIGHTS, checksums[_WEIGHTS]))
     listed = _read_json(path / _PROTOTYPES, checksums)
     labels = read_labels(config)
     of_version_1 = {"members": 1} if config["format_version"] == 1 else {}
@@ -314,7 +351,7 @@ def _edit_files(log: EditLog) -> dict[str, bytes]:
     if vectors:
         kept = torch.frombuffer(bytearray(b"".join(vectors)), dtype=torch.float32)
         tensors["vectors"] = kept.view(len(vectors), -1)
-    return {_EDITS: json.dumps(content).encode(), _STATES: save_tensors(tensors)}
+    return {_EDITS: _one_line(content), _STATES: save_tensors(tensors)}
 
 
 def _check_agreement(model: Model) -> None:
@@ -353,6 +390,7 @@ def _adapter(
         if "weight" in tensors:
             hidden = len(tensors["down.bias"])
             adapter = Evidence(dimension, hidden, len(labels.classes), labels.task)
+            adapter.axes = tensors.get("axes")
             if "kinds.up.bias" in tensors:
                 sizes = (len(tensors[f"kinds.{part}.bias"]) for part in ("down", "up"))
                 adapter.kinds = Kinds(len(labels.classes), *sizes)
@@ -383,8 +421,10 @@ def _read_weights(path: Path, checksum: str) -> dict[str, torch.Tensor]:
     except SafetensorError as error:
         raise ModelFormatError(f"{path} is damaged: {error}.") from None
     for name, tensor in tensors.items():
-        if tensor.dtype != torch.float32 or not bool(tensor.isfinite().all()):
-            raise ModelFormatError(f"{path} holds {name}, which is not of finite float32 numbers.")
+        kind = _WHOLE.get(name, torch.float32)
+        if tensor.dtype != kind or not bool(tensor.isfinite().all()):
+            called = str(kind).removeprefix("torch.")
+            raise ModelFormatError(f"{path} holds {name}, which is not of finite {called} numbers.")
     return tensors
 
 
@@ -421,3 +461,9 @@ def _below(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Ten
 
 def _json(values: dict[str, Any]) -> bytes:
     return (json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _one_line(values: dict[str, Any]) -> bytes:
+    """Return values as JSON that takes little room, as those of many members should."""
+    dumped = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return dumped.encode()

@@ -32,6 +32,7 @@ def made(
     scale: float = 0.0,
     k: int = K,
     sizes: tuple[int, ...] = (),
+    axes: int = 0,
     **changes: Any,
 ) -> Model:
     """A model with random weights, with evidence where prototypes have `sizes` of several members.
@@ -48,6 +49,8 @@ def made(
         if max(sizes) > 1:
             bend = Evidence(DIMENSION, 7, 3, task)
             bend.weight.fill_(0.7)
+            if axes:
+                bend.axes = torch.linalg.qr(torch.randn(DIMENSION, axes))[0]
             width = bend.width
         torch.nn.init.normal_(bend.up.weight, std=0.3)
         reader = Reader(k, 3, hidden=6, layers=settings.reader_layers, dropout=0.3)
@@ -116,6 +119,7 @@ def whole(base, tmp_path_factory):
         {"sizes": (3, 1, 4)},
         {"sizes": (2, 5), "task": "multilabel"},
         {"sizes": (4,)},
+        {"sizes": (3, 1, 4), "axes": 3},
         {"equal": True},
     ],
     ids=str,

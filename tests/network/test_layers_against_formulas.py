@@ -2,8 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
 from torch import Tensor
 
 from protorynet.network import (
@@ -14,11 +17,13 @@ from protorynet.network import (
     anchor_loss,
     diversity_loss,
     find_unfamiliar,
+    pack_rows,
     pairwise_distance,
     probabilities,
     prototypicality_loss,
     select,
     similarity,
+    unpack_rows,
 )
 
 
@@ -220,6 +225,28 @@ def test_evidence_joins_the_roots_of_what_a_sentence_tells_to_its_embedding(task
             ways = [*map(slow_sigmoid, each), *(1 - slow_sigmoid(value) for value in each)]
             likely = [chance / 3 for chance in ways]
         assert tone == pytest.approx([1.5 * math.sqrt(chance) for chance in likely], abs=1e-5)
+
+
+@torch.no_grad()
+def test_evidence_with_axes_says_the_part_of_the_embedding_along_them_at_length_one():
+    evidence = Evidence(5, 4, 3, "multiclass")
+    evidence.axes = torch.linalg.qr(random_tensor(5, 2))[0]
+    base = random_tensor(6, 5, seed=1)
+    joined = evidence(base)
+    assert joined.shape == (6, evidence.width) == (6, 5)
+    for said, whole in zip(joined[:, :2].tolist(), base.tolist(), strict=True):
+        along = [sum(x * y for x, y in zip(whole, axis, strict=True)) for axis in evidence.axes.T]
+        expected = [float(part) / math.hypot(*map(float, along)) for part in along]
+        assert said == pytest.approx(expected, abs=1e-5)
+
+
+@given(arrays(np.float32, (3, 7), elements=st.floats(-1e3, 1e3, width=32)))
+def test_rows_rounded_to_16_bits_are_near_and_rounded_again_the_same(rows):
+    vectors = torch.from_numpy(rows)
+    rounded = unpack_rows(*pack_rows(vectors))
+    largest = vectors.abs().amax(dim=1, keepdim=True)
+    assert bool(((rounded - vectors).abs() <= largest * 2**-14 + 1e-30).all())
+    assert torch.equal(unpack_rows(*pack_rows(rounded)), rounded)
 
 
 def test_a_sentence_that_is_a_member_is_familiar_however_it_is_rounded():

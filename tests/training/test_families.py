@@ -6,10 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file as load_tensors
 
 from protorynet import ProtoryNetClassifier
+from protorynet.labels import learn_labels
 from protorynet.prototypes import is_readable
+from protorynet.settings import Settings
+from protorynet.training import families
+from protorynet.training.batches import Corpus
+from protorynet.training.epochs import Run
+from protorynet.training.evidence import draw_folds
 from protorynet.training.families import count_families
+from protorynet.training.sources import FrozenSource
 
 
 @pytest.fixture(scope="module")
@@ -161,10 +170,66 @@ def test_members_are_what_many_sentences_are_like(make):
         np.array([*(common[2 * label + k] + draw.normal(size=5) for k in (0, 1)), rare])
         for label, rare in zip(labels, 30 * draw.normal(size=(120, 5)), strict=True)
     ]
-    clf = make("precomputed", members=2, max_prototypes=4).fit(documents, labels)
-    reading = clf.read(documents)
-    uses = np.bincount(reading.members, minlength=len(clf.prototypes_.members))
-    assert np.median(uses) > len(reading.members) / 24
+    medians = []
+    for seed in range(3):
+        clf = make("precomputed", seed, members=2, max_prototypes=4).fit(documents, labels)
+        members = clf.read(documents).members
+        medians.append(np.median(np.bincount(members, minlength=len(clf.prototypes_.members))))
+    assert np.mean(medians) > len(members) / 24
+
+
+@pytest.fixture(scope="module")
+def narrow(make, reviews):
+    """A model whose directory has no room for as many members as there might be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(families, "_MEMBERS_BYTES", 4_000)
+        patch.setattr(families, "_AXES", 12)
+        yield make(epochs=30, retrain_epochs=2).fit(reviews.texts, reviews.labels)
+
+
+def test_where_there_is_little_room_members_are_compared_by_fewer_axes(narrow, clf, encoder):
+    said = narrow.model_.adapter.said_width
+    assert said == 12 < clf.model_.adapter.said_width
+    texts = [member.sentence for member in narrow.prototypes_.members]
+    vectors = narrow.model_.embed(narrow.model_.add_words(encoder.encode(texts), texts))
+    # Of so few axes one component may be above a half, and rounded to 2**-15.
+    torch.testing.assert_close(vectors, narrow.model_.network.members, rtol=0, atol=2**-15)
+
+
+def test_members_of_fewer_axes_are_saved_in_16_bits_and_read_again(
+    narrow, encoder, unseen_reviews, tmp_path
+):
+    narrow.save(tmp_path / "model")
+    saved = load_tensors(tmp_path / "model" / "model.safetensors")
+    assert saved["members.steps"].dtype == torch.int16
+    assert "network.members" not in saved
+    again = ProtoryNetClassifier.load(tmp_path / "model", encoder=encoder)
+    assert torch.equal(again.model_.network.members, narrow.model_.network.members)
+    texts = unseen_reviews.texts
+    assert np.array_equal(again.predict_proba(texts), narrow.predict_proba(texts))
+
+
+def test_a_sentence_typed_as_a_member_of_fewer_axes_is_kept_to_the_last_bit(
+    narrow, encoder, reviews, tmp_path
+):
+    narrow.save(tmp_path / "model")
+    edited = ProtoryNetClassifier.load(tmp_path / "model", encoder=encoder)
+    number = edited.prototypes_[0].id
+    edited.edit(reviews.texts, reviews.labels, add={number: "The towels were a marvel."})
+    edited.save(tmp_path / "edited")
+    again = ProtoryNetClassifier.load(tmp_path / "edited", encoder=encoder)
+    assert torch.equal(again.model_.network.members, edited.model_.network.members)
+
+
+@pytest.mark.parametrize(("per_class", "parts"), [(30, 10), (400, 5), (4_000, 3)])
+def test_classes_of_few_documents_are_left_out_in_more_parts(per_class, parts):
+    targets = torch.eye(2).repeat(per_class, 1)
+    lengths = torch.ones(len(targets), dtype=torch.long)
+    corpus = Corpus(torch.arange(len(targets)), lengths, targets)
+    source = FrozenSource(torch.zeros(len(targets), 3))
+    labels = learn_labels(["a", "b"])
+    run = Run(corpus, corpus, corpus.index, source, Settings(), labels, seed=0)
+    assert np.bincount(draw_folds(run)).size == parts
 
 
 @pytest.mark.parametrize(("scale", "width"), [(1e-3, 1), (1e3, 5)])

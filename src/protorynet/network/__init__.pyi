@@ -8,9 +8,11 @@ from .layers import (
     at_last_sentence as at_last_sentence,
     embed_vectors as embed_vectors,
     find_unfamiliar as find_unfamiliar,
+    pack_rows as pack_rows,
     pairwise_distance as pairwise_distance,
     select as select,
     similarity as similarity,
+    unpack_rows as unpack_rows,
 )
 from .network import (
     ProtoryNetwork as ProtoryNetwork,

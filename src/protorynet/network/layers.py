@@ -17,6 +17,7 @@ from protorynet.threads import all_threads
 # Below this squared distance two vectors count as equal; the square root has no gradient at zero.
 _TINY = 1e-12
 _ROUNDING = 1e-5  # by which similarities differ between backends, where a member is the sentence
+_STEP_BITS, _MOST_EXPONENT = 15, 100  # of a component that was rounded, beside its sign
 _LARGE_PRODUCT = 2**31  # multiplications that are worth all threads
 
 
@@ -85,13 +86,14 @@ class Evidence(nn.Module):
     """Put beside what a sentence says what it tells of the label.
 
     A small network gives the probability of each class for the sentence alone, beginning, where
-    they are known, from what the sentence's words tell. Its square root
-    (so that distances are those of Hellinger) joins the embedding, which stays as it is: two
-    sentences are near where they say alike and tell alike of the label. Of many classes, `kinds`
-    of statements stand in their place.
+    they are known, from what the sentence's words tell. Its square root (so that distances are
+    those of Hellinger) joins the embedding, of which `axes` (d, k), where there are any, keep what
+    sentences differ in most: two sentences are near where they say alike and tell alike of the
+    label. Of many classes, `kinds` of statements stand in their place.
     """
 
     weight: Tensor
+    axes: Tensor | None
     kinds: Kinds | None
 
     def __init__(self, dimension: int, hidden: int, n_classes: int, task: Task) -> None:
@@ -100,16 +102,21 @@ class Evidence(nn.Module):
         self.up = nn.Linear(hidden, n_classes)
         self.task = task
         self.kinds = None
+        self.register_buffer("axes", None)
         self.register_buffer("weight", torch.tensor(1.0))
         nn.init.zeros_(self.up.weight)
         nn.init.zeros_(self.up.bias)
 
     @property
+    def said_width(self) -> int:
+        """Components that hold what a sentence says."""
+        return self.down.in_features if self.axes is None else self.axes.shape[1]
+
+    @property
     def width(self) -> int:
         """Components of the vectors it gives."""
         told = self.up if self.kinds is None else self.kinds.up
-        beside = told.out_features * (1 if self.task == "multiclass" else 2)
-        return int(self.down.in_features + beside)
+        return self.said_width + told.out_features * (1 if self.task == "multiclass" else 2)
 
     @classmethod
     def mean(cls, parts: Sequence[Evidence]) -> Evidence:
@@ -133,8 +140,13 @@ class Evidence(nn.Module):
         return result if words is None else result + words
 
     def forward(self, base: Tensor, words: Tensor | None = None) -> Tensor:
-        """Map embeddings (n, d) to the space of the members (n, d + C), or d + 2C, or d + K."""
-        return torch.cat([base, self.weight * self.tone(self.logits(base, words))], dim=-1)
+        """Map embeddings (n, d) to the space of the members (n, k + C), or k + 2C, or k + K."""
+        return self.join(base, self.logits(base, words))
+
+    def join(self, base: Tensor, logits: Tensor) -> Tensor:
+        """Put what logits (n, C) tell of the label beside what embeddings (n, d) say."""
+        said = base if self.axes is None else functional.normalize(base @ self.axes, dim=-1)
+        return torch.cat([said, self.weight * self.tone(logits)], dim=-1)
 
     def tone(self, logits: Tensor) -> Tensor:
         """Return the square roots of the probabilities, a vector of length one."""
@@ -158,6 +170,26 @@ def embed_vectors(
     beside = (vectors[:, width:],) if vectors.shape[1] > width else ()
     embedded: Tensor = adapter(base, *beside)
     return embedded
+
+
+def pack_rows(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Round vectors to 16 bits: whole numbers (n, d) of steps, a power of two for each row (n,).
+
+    Of vectors of length one, hardly any component of which is above a half, a step is at most 2⁻¹⁶.
+
+    Examples
+    --------
+    >>> pack_rows(torch.tensor([[0.25, -0.125]]))
+    (tensor([[16384, -8192]], dtype=torch.int16), tensor([-1], dtype=torch.int8))
+    """
+    exponents = torch.frexp(vectors.abs().amax(dim=1))[1].clamp(-_MOST_EXPONENT, _MOST_EXPONENT)
+    steps = torch.ldexp(vectors, _STEP_BITS - exponents[:, None]).round()
+    return steps.clamp(1 - 2**_STEP_BITS, 2**_STEP_BITS - 1).short(), exponents.char()
+
+
+def unpack_rows(steps: Tensor, exponents: Tensor) -> Tensor:
+    """Return the vectors that `pack_rows` rounded; what was rounded before stays the same."""
+    return torch.ldexp(steps.float(), exponents[:, None].int() - _STEP_BITS)
 
 
 def pairwise_distance(a: Tensor, b: Tensor, metric: Distance = "euclidean") -> Tensor:

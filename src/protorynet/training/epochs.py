@@ -124,6 +124,7 @@ class Run:
     checkpoint: Checkpoint | None = None
     progress: bool = False
     words: LearnedWords | None = None
+    unit_length: bool = True  # of embeddings; not of vectors given by the user
 
     @property
     def fair_words(self) -> Tensor | None:

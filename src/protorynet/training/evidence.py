@@ -90,9 +90,8 @@ class Learned:
 
     def fair_vectors(self, index: Tensor, sentences: Tensor) -> Tensor:
         """Return the vectors that some of the training sentences would have if never seen."""
-        evidence = self.source.evidence
-        tone = evidence.weight * evidence.tone(self.fair[sentences])
-        return torch.cat([self.source.source.embed_all(index[sentences]), tone], dim=1)
+        base = self.source.source.embed_all(index[sentences])
+        return self.source.evidence.join(base, self.fair[sentences])
 
     @torch.no_grad()
     def judge_documents(self, run: Run) -> Tensor:

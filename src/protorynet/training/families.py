@@ -7,6 +7,7 @@ function of its own. What was tried is in docs/research.md.
 
 from __future__ import annotations
 
+import bisect
 import math
 import warnings
 from collections.abc import Sequence
@@ -28,10 +29,12 @@ from protorynet.network import (
     accuracy_loss,
     at_last_sentence,
     match_sentences,
+    pack_rows,
     pad_documents,
     pairwise_distance,
     probabilities,
     read_matches,
+    unpack_rows,
 )
 from protorynet.progress import progress_bar
 from protorynet.prototypes import score_alone
@@ -45,8 +48,11 @@ from protorynet.training.parallel import agree, agree_on_all
 
 _CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
 _FAMILIES_PER_CLASS = 3
-_MOST_MEMBERS = 5_000
+# Bytes of a model's directory that members may take, and those of one besides its vector.
+_MEMBERS_BYTES, _BYTES_BESIDE = 8_000_000, 150
 _MEMBERS_PER_BLOCK = 2_048
+# Axes of meaning that sentences are compared by, and sentences that tell them.
+_AXES, _AXES_SENTENCES = 192, 50_000
 # Of the sentences that could be members, those are kept that lie deepest in their family, and of
 # these those that most sentences are matched to.
 _SHARE_KEPT, _FEWEST_KEPT, _TRIED_PER_MEMBER = 0.3, 4, 4
@@ -80,14 +86,20 @@ def train_families(run: Run) -> Trained:
         if _needs_kinds(run):
             learn_kinds(learned, targets, _count_families(run) // targets.shape[1], run)
         clock.lap("evidence")
+        is_frozen = run.settings.encoder_training == "none"
+        if not is_frozen:
+            learned.source.evidence.axes = find_axes(learned, run)
         members = choose_members(learned, run)
         clock.lap("members")
         members, sizes = group_members(members, learned, run)
         clock.lap("families")
-        is_frozen = run.settings.encoder_training == "none"
         space = run.source if is_frozen else learned.source
         exact = run.source if is_frozen else learned.source.over(run.source)
-        network = _network(exact.embed_all(members), sizes, run)
+        vectors = exact.embed_all(members)
+        if learned.source.evidence.axes is not None:
+            said = vectors[:, : learned.source.evidence.said_width]
+            said.copy_(unpack_rows(*pack_rows(said)))
+        network = _network(vectors, sizes, run)
         fair = _match_fairly(network, learned, run)
         fit_reader(network.reader, fair, targets, run)
         clock.lap("reader")
@@ -141,6 +153,25 @@ def _needs_kinds(run: Run) -> bool:
     return many and len(run.candidates) >= _FEWEST_KEPT * _count_families(run)
 
 
+@torch.no_grad()
+def find_axes(learned: Learned, run: Run) -> Tensor | None:
+    """Return the axes (d, k) in which most of what sentences say differs.
+
+    Half as many numbers leave room for more members; None where there is room enough. The axes are
+    turned at random, so that no component of a sentence is large and few bits hold all of them.
+    """
+    source, random = learned.source.source, np.random.default_rng(0)
+    has_room = _count_wanted(run) <= _count_fitting(learned.source.evidence, run)
+    if has_room or not run.unit_length or source.base.shape[1] <= _AXES:
+        return None
+    index = torch.unique(run.train.index)
+    spaced = torch.linspace(0, len(index) - 1, min(len(index), _AXES_SENTENCES)).long()
+    said = source.embed_all(index[spaced.to(index.device)]).double()
+    axes = torch.linalg.eigh(said.T @ said)[1][:, -_AXES:]
+    turn = torch.linalg.qr(torch.from_numpy(random.normal(size=(_AXES, _AXES))))[0]
+    return agree((axes @ turn.to(axes)).float())
+
+
 def choose_members(learned: Learned, run: Run) -> Tensor:
     """Return the index of real sentences that could stand for others, many more than will stay.
 
@@ -150,7 +181,7 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
     weight does.
     """
     source, settings, index = learned.source, run.settings, run.train.index
-    wanted = _count_members(run)
+    wanted = _count_members(learned, run)
     random = np.random.default_rng(0)
     fewest = round(wanted / _SHARE_KEPT)
     candidates = _trustworthy(learned, run, fewest)
@@ -173,9 +204,9 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
     weights = (0.0,) if settings.encoder_training == "none" else _WEIGHTS
     # Where there are few members, no weight finds one that tells quite alike.
     most = max(1.0, _SLACK * deviation(weights[-1]))
-    for weight in weights:  # the last one is never too small
-        if deviation(weight) <= most:
-            break
+    # The larger the weight, the less the deviation; the last one is never too small.
+    enough = bisect.bisect_left(weights[:-1], -most, key=lambda weight: -deviation(weight))
+    source.evidence.weight.fill_(weights[enough])
     source.evidence.weight.copy_(agree(source.evidence.weight))
     return agree_on_all(members.sort().values)
 
@@ -185,11 +216,22 @@ def _draw_sentences(index: Tensor, random: np.random.Generator) -> Tensor:
     return torch.from_numpy(np.sort(drawn)).to(index.device)
 
 
-def _count_members(run: Run) -> int:
+def _count_members(learned: Learned, run: Run) -> int:
     """Return how many members there should be, of all families together."""
+    return min(_count_wanted(run), _count_fitting(learned.source.evidence, run))
+
+
+def _count_wanted(run: Run) -> int:
     n_families = _count_families(run)
-    most = min(_MOST_MEMBERS, len(run.train.index) // _SENTENCES_PER_MEMBER)
-    return min(run.settings.members * n_families, max(_FEWEST_KEPT * n_families, most))
+    fewest, most = _FEWEST_KEPT * n_families, run.settings.members * n_families
+    return min(most, max(fewest, len(run.train.index) // _SENTENCES_PER_MEMBER))
+
+
+def _count_fitting(evidence: Evidence, run: Run) -> int:
+    """Return how many members may lie in a model's directory."""
+    width = evidence.said_width if run.settings.encoder_training == "none" else evidence.width
+    saved = 0 if evidence.axes is None else 2 * evidence.said_width
+    return _MEMBERS_BYTES // (4 * width - saved + _BYTES_BESIDE)
 
 
 def _trustworthy(learned: Learned, run: Run, fewest: int) -> Tensor:
@@ -219,7 +261,7 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     two = distances.topk(2, dim=1, largest=False)
     family, margin = two.indices[:, 0], two.values[:, 1] - two.values[:, 0]
     # Of few candidates more are kept, so that there are enough members.
-    share = max(_SHARE_KEPT, min(1.0, _count_members(run) / len(members)))
+    share = max(_SHARE_KEPT, min(1.0, _count_members(learned, run) / len(members)))
     deepest = []
     for number in range(distances.shape[1]):
         inside = torch.nonzero(family == number).squeeze(1)
@@ -238,7 +280,7 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
 def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
     """Return the positions of the members that most training sentences are matched to."""
     index, metric = run.train.index, run.settings.distance
-    vectors, wanted = learned.source.embed_all(members), _count_members(run)
+    vectors, wanted = learned.source.embed_all(members), _count_members(learned, run)
     sample = _draw_sentences(index, np.random.default_rng(0))
     points = learned.fair_vectors(index, sample)
     used = torch.arange(len(members), device=index.device)

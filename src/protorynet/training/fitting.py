@@ -148,6 +148,7 @@ def fit_model(
         seed=seed,
         checkpoint=None if checkpoint is None else Checkpoint(checkpoint, run_name),
         progress=progress,
+        unit_length=unit_length,
     )
     bag = learn_bag(texts, run.train, run.validation, labels) if unit_length else None
     fold = draw_folds(run)
@@ -488,7 +489,7 @@ def _describe_members(
             id=int(ids[position]),
             sentence=texts[number],
             row=int(documents.sentences.documents[firsts[position]]),
-            usage=float(usage[position]),
+            usage=round(float(usage[position]), 8),
             class_rate=tuple(np.round(rates[position], 4).tolist()),
         )
         for position, number in enumerate(trained.index.tolist())
