@@ -221,7 +221,7 @@ def test_a_sentence_typed_as_a_member_of_fewer_axes_is_kept_to_the_last_bit(
     assert torch.equal(again.model_.network.members, edited.model_.network.members)
 
 
-@pytest.mark.parametrize(("per_class", "parts"), [(30, 10), (400, 5), (4_000, 3)])
+@pytest.mark.parametrize(("per_class", "parts"), [(30, 10), (300, 4), (3_000, 3)])
 def test_classes_of_few_documents_are_left_out_in_more_parts(per_class, parts):
     targets = torch.eye(2).repeat(per_class, 1)
     lengths = torch.ones(len(targets), dtype=torch.long)

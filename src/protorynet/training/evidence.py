@@ -27,7 +27,7 @@ from protorynet.training.sources import (
 
 # Parts of the documents that are read by a network that did not learn from them: more where
 # classes have so few documents that a network misses those left out, unless the encoder learns too.
-_FOLDS, _MOST_FOLDS, _FEW_OF_CLASS, _FULL_FOLDS = 3, 10, 2_000, 2
+_FOLDS, _MOST_FOLDS, _FEW_OF_CLASS, _FULL_FOLDS = 3, 10, 1_200, 2
 _FEWEST_FOR_FOLDS = 30  # documents
 _LONE_SENTENCES = 0.3  # weight of the loss with every sentence alone under its document's label
 _LARGER_BATCH = 2  # while an encoder waits for the network to know something
