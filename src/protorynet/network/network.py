@@ -23,7 +23,7 @@ from protorynet.settings import AccuracyLoss, Settings
 from protorynet.threads import map_in_threads
 
 # Distances of sentences to members that are held at once, best in the cache of a processor.
-_DISTANCES_PER_BLOCK, _DISTANCES_ON_A_GPU = 2**20, 2**26
+_DISTANCES_PER_BLOCK, _DISTANCES_ON_A_GPU = 2**21, 2**26
 _STEPS_PER_BATCH = 65_536  # sentences, padding included, read by the LSTM at once
 
 

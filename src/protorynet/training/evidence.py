@@ -37,6 +37,7 @@ _KIND_STEPS, _KIND_PASSES, _KIND_WARM_UP, _FIRST_KINDS = 2_000, 60, 0.2, 0.1
 _KIND_RATE, _KIND_SIZE, _KIND_DROPOUT = 3e-3, 128, 0.2
 _FEWEST_OF_KIND = 4  # sentences that could be members
 _COMPARED = 100_000
+_SENTENCES_PER_BLOCK = 32_768
 
 
 class EvidenceSum(nn.Module):
@@ -90,8 +91,14 @@ class Learned:
 
     def fair_vectors(self, index: Tensor, sentences: Tensor) -> Tensor:
         """Return the vectors that some of the training sentences would have if never seen."""
-        base = self.source.source.embed_all(index[sentences])
-        return self.source.evidence.join(base, self.fair[sentences])
+        source, evidence = self.source.source, self.source.evidence
+        vectors = self.fair.new_empty(len(sentences), evidence.width)
+        # Block by block, for the embeddings of all of them may fill a third of the memory.
+        for start in range(0, len(sentences), _SENTENCES_PER_BLOCK):
+            block = slice(start, start + _SENTENCES_PER_BLOCK)
+            some = sentences[block]
+            vectors[block] = evidence.join(source.embed_all(index[some]), self.fair[some])
+        return vectors
 
     @torch.no_grad()
     def judge_documents(self, run: Run) -> Tensor:

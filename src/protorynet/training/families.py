@@ -31,7 +31,6 @@ from protorynet.network import (
     match_sentences,
     pack_rows,
     pad_documents,
-    pairwise_distance,
     probabilities,
     read_matches,
     unpack_rows,
@@ -40,6 +39,7 @@ from protorynet.progress import progress_bar
 from protorynet.prototypes import score_alone
 from protorynet.reading import Reading
 from protorynet.settings import Distance
+from protorynet.threads import map_in_threads
 from protorynet.training.algorithm import Clock, Trained, match_corpus, score_of
 from protorynet.training.batches import Batch, Corpus
 from protorynet.training.epochs import Run, derive_seed
@@ -50,7 +50,7 @@ _CLASSES_WITHOUT_MORE = 6  # classes up to which `max_prototypes` families do
 _FAMILIES_PER_CLASS = 3
 # Bytes of a model's directory that members may take, and those of one besides its vector.
 _MEMBERS_BYTES, _BYTES_BESIDE = 8_000_000, 150
-_MEMBERS_PER_BLOCK = 2_048
+_NUMBERS_AT_ONCE, _NUMBERS_ON_A_GPU = 2**24, 2**26  # of a matrix of products
 # Axes of meaning that sentences are compared by, and sentences that tell them.
 _AXES, _AXES_SENTENCES = 192, 50_000
 # Of the sentences that could be members, those are kept that lie deepest in their family, and of
@@ -320,7 +320,10 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     given = base[sample].cpu().numpy()
     axes = PCA(min(_TOPIC_DIMENSIONS, *given.shape), random_state=0).fit(given)
     turn = torch.from_numpy(axes.components_.T).to(base)
-    topics = (base[torch.cat([sample, members])] - torch.from_numpy(axes.mean_).to(base)) @ turn
+    # Turned before they are centred, for a copy of so many embeddings takes much memory.
+    topics = (
+        base[torch.cat([sample, members])] @ turn - torch.from_numpy(axes.mean_).to(base) @ turn
+    )
     topics = topics / topics[: len(sample)].square().sum(1).mean().sqrt().clamp_min(1e-6)
     fair = learned.fair_of_distinct(run.train.index)[sample]
     tone = learned.source.evidence.tone(torch.cat([fair, learned.logits[members]]))
@@ -411,8 +414,15 @@ def _deviation(logits: Tensor, others: Tensor, evidence: Evidence) -> float:
 
 
 def _nearest(points: Tensor, others: Tensor, metric: Distance) -> Tensor:
-    blocks = torch.split(points, max(1, 2**24 // max(1, len(others))))
-    return torch.cat([pairwise_distance(block, others, metric).argmin(dim=1) for block in blocks])
+    """Return the position of the other vector nearest to each point."""
+    if metric == "cosine":
+        points, others = (functional.normalize(part, dim=-1) for part in (points, others))
+    half = others.square().sum(dim=1) / -2
+
+    def find(block: Tensor) -> Tensor:
+        return torch.addmm(half, block, others.T).argmax(dim=1)
+
+    return torch.cat(map_in_threads(find, _blocks(points, others), device=points.device.type))
 
 
 def _find_distinct(vectors: Tensor) -> Tensor:
@@ -420,13 +430,27 @@ def _find_distinct(vectors: Tensor) -> Tensor:
 
     Vectors given by the user are of any length, and alike only if their lengths are too.
     """
-    squared, twins = vectors.square().sum(dim=1), []
+    squared = vectors.square().sum(dim=1)
     positions = torch.arange(len(vectors), device=vectors.device)
-    for block in torch.split(positions, _MEMBERS_PER_BLOCK):
-        mean_square = ((squared[block, None] + squared) / 2).clamp_min(1e-12)
-        alike = vectors[block] @ vectors.T >= _TWIN_COSINE * mean_square
-        twins.append(torch.tril(alike, diagonal=int(block[0]) - 1).any(dim=1))
-    return positions[~torch.cat(twins)]
+
+    def find_twins(block: Tensor) -> Tensor:
+        first, stop = int(block[0]), int(block[-1]) + 1
+        mean_square = ((squared[block, None] + squared[:stop]) / 2).clamp_min(1e-12)
+        alike = vectors[block] @ vectors[:stop].T >= _TWIN_COSINE * mean_square
+        return torch.tril(alike, diagonal=first - 1).any(dim=1)
+
+    blocks = _blocks(positions, vectors)
+    twins = torch.cat(map_in_threads(find_twins, blocks, device=vectors.device.type))
+    return positions[~twins]
+
+
+def _blocks(rows: Tensor, others: Tensor) -> tuple[Tensor, ...]:
+    """Cut rows so that a matrix of some of them and all others is small.
+
+    Several threads that take and give back the memory of much smaller ones keep most of it.
+    """
+    most = _NUMBERS_ON_A_GPU if rows.is_cuda else _NUMBERS_AT_ONCE
+    return torch.split(rows, max(1, most // max(1, len(others))))
 
 
 def _network(members: Tensor, sizes: Sequence[int], run: Run) -> ProtoryNetwork:

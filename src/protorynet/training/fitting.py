@@ -59,6 +59,7 @@ _FEWEST_CANDIDATES = 12  # sentences of a class that may become prototypes
 # Of the sentences of held-out documents, and what leaves room for the rounding of vectors.
 _FAR_SHARE, _ROUNDING = 0.015, 1.0001
 _QUARTERS = (0.25, 0.75)
+_MEMBERS_PER_BLOCK = 1_024  # compared with all at once
 _VECTORS_PER_BLOCK = 16_384  # centred at once, for all of them may fill half of the memory
 _SAYS_THE_SAME = 16  # power of the cosine, so that all but the same counts little
 # An automaton of a few states learns nothing from more.
@@ -430,8 +431,11 @@ def differing_labels(
     """
     use, each, whole = (torch.from_numpy(a).to(vectors) for a in (usage, rates, of_family))
     unit = nn.functional.normalize(vectors)
-    shares = use * (unit @ unit.T).clamp_min(0) ** _SAYS_THE_SAME
-    said = shares @ each / shares.sum(dim=1, keepdim=True).clamp_min(1e-12)
+    said = torch.empty_like(whole[families])
+    for start in range(0, len(unit), _MEMBERS_PER_BLOCK):
+        block = slice(start, start + _MEMBERS_PER_BLOCK)
+        shares = use * (unit[block] @ unit.T).clamp_min(0) ** _SAYS_THE_SAME
+        said[block] = shares @ each / shares.sum(dim=1, keepdim=True).clamp_min(1e-12)
     return (said - whole[families]).abs().amax(dim=1)
 
 

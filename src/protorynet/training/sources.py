@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ from protorynet.training.parallel import gather_vectors, n_processes, rank
 if TYPE_CHECKING:
     from protorynet.encoders import Encoder, Rows, SentenceNetwork, TransformerEncoder
 
-_SENTENCES_PER_BLOCK = 65_536
+_SENTENCES_PER_BLOCK = 32_768
 # Most tokens that the encoder reads at once in one process: memory on a GPU, cache on a CPU.
 _GPU_TOKENS, _CPU_TOKENS = 131_072, 8_192
 
@@ -137,14 +137,17 @@ class EvidenceSource(SentenceSource):
 
     @torch.no_grad()
     def embed_all(self, index: Tensor) -> Tensor:
-        """Return the vectors of many sentences, computed without gradients."""
-        beside: Tensor = self.evidence(self.source.embed_all(index), self.words_of(index))
-        return beside
+        """Return the vectors of many sentences, computed in blocks without gradients."""
+        return self._map_blocks(self.evidence, index)
 
     @torch.no_grad()
     def all_logits(self, index: Tensor) -> Tensor:
         """Return what many sentences tell of the label, as logits (n, C)."""
-        return self.evidence.logits(self.source.embed_all(index), self.words_of(index))
+        return self._map_blocks(self.evidence.logits, index)
+
+    def _map_blocks(self, tell: Callable[[Tensor, Tensor | None], Tensor], index: Tensor) -> Tensor:
+        parts = torch.split(index, _SENTENCES_PER_BLOCK)
+        return torch.cat([tell(self.source.embed_all(p), self.words_of(p)) for p in parts])
 
 
 class FineTunedSource(SentenceSource):
