@@ -3,7 +3,7 @@
 ::
 
     config.json         format_version, classes, encoder, splitter, settings, training, checksums
-    model.safetensors   corpus mean, adapter, members, reader
+    model.safetensors   corpus mean, adapter, members (many of them in 16 bits), reader
     prototypes.json     id, headline, source row, usage, scores, class rates, name, words and
                         members of each prototype
     words.json          words and pairs of words, and their weights; only if the model looks at them
@@ -391,6 +391,8 @@ def _adapter(
             hidden = len(tensors["down.bias"])
             adapter = Evidence(dimension, hidden, len(labels.classes), labels.task)
             adapter.axes = tensors.get("axes")
+            if adapter.axes is not None and adapter.axes.shape[:-1] != (dimension,):
+                raise ValueError(f"axes of shape {tuple(adapter.axes.shape)}")
             if "kinds.up.bias" in tensors:
                 sizes = (len(tensors[f"kinds.{part}.bias"]) for part in ("down", "up"))
                 adapter.kinds = Kinds(len(labels.classes), *sizes)

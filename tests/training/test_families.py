@@ -1,5 +1,7 @@
 """Prototypes that are families: real sentences of one kind and one tone, whatever the data."""
 
+import hashlib
+import json
 import random
 from dataclasses import replace
 from typing import Any
@@ -7,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file as load_tensors
+from safetensors.torch import load_file as load_tensors, save as save_tensors
 
 from protorynet import ProtoryNetClassifier
+from protorynet.errors import ModelFormatError
 from protorynet.labels import learn_labels
 from protorynet.prototypes import is_readable
+from protorynet.records import digest_values
 from protorynet.settings import Settings
+from protorynet.storage import load_model
 from protorynet.training import families
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Run
@@ -184,7 +189,7 @@ def narrow(make, reviews):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(families, "_MEMBERS_BYTES", 4_000)
         patch.setattr(families, "_AXES", 12)
-        yield make(epochs=30, retrain_epochs=2).fit(reviews.texts, reviews.labels)
+        return make(epochs=30, retrain_epochs=2).fit(reviews.texts, reviews.labels)
 
 
 def test_where_there_is_little_room_members_are_compared_by_fewer_axes(narrow, clf, encoder):
@@ -207,6 +212,33 @@ def test_members_of_fewer_axes_are_saved_in_16_bits_and_read_again(
     assert torch.equal(again.model_.network.members, narrow.model_.network.members)
     texts = unseen_reviews.texts
     assert np.array_equal(again.predict_proba(texts), narrow.predict_proba(texts))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"adapter.axes": torch.zeros(7, 12)},
+        {"adapter.axes": torch.zeros(12)},
+        {"members.exponents": torch.zeros(3, dtype=torch.int8)},
+        {"members.exponents": None},
+        {"members.steps": torch.zeros(4, 12)},
+        {"members.steps": torch.zeros(0, dtype=torch.int16)},
+        {"members.told": torch.zeros(0, 2)},
+    ],
+    ids=str,
+)
+def test_members_of_fewer_axes_that_do_not_fit_are_refused(narrow, damage, tmp_path):
+    folder = tmp_path / "model"
+    narrow.save(folder)
+    tensors = load_tensors(folder / "model.safetensors") | damage
+    content = save_tensors({name: each for name, each in tensors.items() if each is not None})
+    (folder / "model.safetensors").write_bytes(content)
+    config = json.loads((folder / "config.json").read_bytes())
+    config["sha256"]["model.safetensors"] = hashlib.sha256(content).hexdigest()
+    config["sha256"]["config.json"] = digest_values(config)
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelFormatError, match=r"not a valid model|members\.steps"):
+        load_model(folder)
 
 
 def test_a_sentence_typed_as_a_member_of_fewer_axes_is_kept_to_the_last_bit(
