@@ -89,6 +89,10 @@ def read_record(kind: type[_Record], values: Any) -> _Record:
 
 
 def _read(name: str, value: Any, hint: Any) -> Any:
+    if hint is float and type(value) in (int, float) and math.isfinite(value):
+        return float(value)
+    if hint in (bool, int, str) and type(value) is hint:
+        return value
     origin, inner = get_origin(hint), get_args(hint)
     if origin is UnionType:  # only ever "or None"
         return None if value is None else _read(name, value, inner[0])
@@ -99,10 +103,6 @@ def _read(name: str, value: Any, hint: Any) -> Any:
     if origin is dict and isinstance(value, dict):
         return {key: _read(f"{name}[{key!r}]", entry, inner[1]) for key, entry in value.items()}
     if origin is Literal and isinstance(value, str) and value in inner:
-        return value
-    if hint is float and type(value) in (int, float) and math.isfinite(value):
-        return float(value)
-    if hint in (bool, int, str) and type(value) is hint:
         return value
     shown = hint.__name__ if isinstance(hint, type) and origin is None else str(hint)
     raise ValueError(f"{name}={str(value)[:80]!r} should be {shown}")

@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file as load_tensors, save as save_tensors
 
 from protorynet import ProtoryNetClassifier
+from protorynet.encoders import load_encoder
 from protorynet.errors import ModelFormatError
 from protorynet.labels import learn_labels
 from protorynet.prototypes import is_readable
@@ -183,22 +184,29 @@ def test_members_are_what_many_sentences_are_like(make):
     assert np.mean(medians) > len(members) / 24
 
 
-@pytest.fixture(scope="module")
-def narrow(make, reviews):
-    """A model whose directory has no room for as many members as there might be."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(families, "_MEMBERS_BYTES", 4_000)
-        patch.setattr(families, "_AXES", 12)
-        return make(epochs=30, retrain_epochs=2).fit(reviews.texts, reviews.labels)
+@pytest.fixture
+def little_room(monkeypatch):
+    """A model's directory has no room for as many members as there might be."""
+    monkeypatch.setattr(families, "_MEMBERS_BYTES", 4_000)
+    monkeypatch.setattr(families, "_AXES", 12)
 
 
-def test_where_there_is_little_room_members_are_compared_by_fewer_axes(narrow, clf, encoder):
-    said = narrow.model_.adapter.said_width
-    assert said == 12 < clf.model_.adapter.said_width
-    texts = [member.sentence for member in narrow.prototypes_.members]
-    vectors = narrow.model_.embed(narrow.model_.add_words(encoder.encode(texts), texts))
+@pytest.fixture
+def narrow(little_room, make, reviews):
+    return make(epochs=30, retrain_epochs=2).fit(reviews.texts, reviews.labels)
+
+
+@pytest.mark.parametrize("training", ["adapter", "full"])
+def test_where_there_is_little_room_members_are_compared_by_fewer_axes(
+    little_room, make, encoder, tiny_bert_folder, reviews, training
+):
+    given = encoder if training == "adapter" else load_encoder(tiny_bert_folder, device="cpu")
+    clf = make(given, encoder_training=training).fit(reviews.texts, reviews.labels)
+    assert clf.model_.adapter.said_width == 12
+    texts = [member.sentence for member in clf.prototypes_.members]
+    vectors = clf.model_.embed(clf.model_.add_words(clf.encoder_.encode(texts), texts))
     # Of so few axes one component may be above a half, and rounded to 2**-15.
-    torch.testing.assert_close(vectors, narrow.model_.network.members, rtol=0, atol=2**-15)
+    torch.testing.assert_close(vectors, clf.model_.network.members, rtol=0, atol=2**-15)
 
 
 def test_members_of_fewer_axes_are_saved_in_16_bits_and_read_again(
