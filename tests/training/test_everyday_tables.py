@@ -48,7 +48,9 @@ def test_a_hundred_classes_are_learned_at_least_three_quarters_as_well_as_by_a_b
     clf = ProtoryNetClassifier(device="cpu", on_empty="skip").fit(*train)
     assert len(set(train[1])) > 90
     assert 100 < len(clf.prototypes_) <= count_families(20, len(clf.classes_))
-    assert clf.score(*test) >= 0.75 * bag_of_words(train, test)
+    found, floor = clf.score(*test), bag_of_words(train, test)
+    print(f"by ids {found:.3f}, bag of words {floor:.3f}; {clf.model_.training.seconds}")
+    assert found >= 0.75 * floor
 
 
 def test_queries_of_one_sentence_are_learned_as_well_as_by_a_bag_of_words():
