@@ -26,8 +26,8 @@ from protorynet.threads import one_thread
 from protorynet.training.algorithm import match_corpus, score_prototypes, train_reader, validate
 from protorynet.training.batches import Corpus
 from protorynet.training.epochs import Run, Stage
-from protorynet.training.families import fit_reader
 from protorynet.training.fitting import Fitted, Labelled, digest_data, hold_out, read_back
+from protorynet.training.reader_training import fit_reader
 from protorynet.training.sources import FrozenSource
 
 _FEWEST_DOCUMENTS = 4
