@@ -146,6 +146,23 @@ def start(code: str, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def test_a_cache_goes_on_after_another_process_removes_what_it_is_writing(tmp_path, monkeypatch):
+    cache, synced = EmbeddingCache(tmp_path), os.fsync
+
+    def sync_and_clear(descriptor: int) -> None:
+        synced(descriptor)
+        EmbeddingCache(tmp_path).clear()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", sync_and_clear)
+            fill(cache, 0, 100)
+        assert files(tmp_path, "") == []
+        fill(cache, 100, 200)
+    assert cache.get(Named(), numbered(0, 200))[0].tolist() == [False] * 100 + [True] * 100
+
+
 def test_two_processes_share_a_cache_without_losing_anything(tmp_path):
     code = """
 first = {first}
@@ -158,8 +175,7 @@ for start in range(0, 1500, 100):
     small.get(Named(), numbered(0, 1500))
 """
     children = [start(code.replace("{first}", str(first)), tmp_path) for first in (0, 100)]
-    for child in children:
-        assert child.communicate(timeout=60)[1] == ""
+    assert [child.communicate(timeout=60)[1] for child in children] == ["", ""]
     found, vectors = EmbeddingCache(tmp_path).get(Named(), numbered(0, 4000))
     assert found.all()
     np.testing.assert_array_equal(vectors, vectors_of(numbered(0, 4000)))

@@ -274,7 +274,10 @@ def _build_index(listed: tuple[Segment, ...]) -> _Index:
 
 
 def write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.float32]) -> None:
-    """Write a segment; after an error nothing of it is left."""
+    """Write a segment; after an error nothing of it is left, nor where another process removes it.
+
+    One that clears the cache, or makes room in it, may take a segment that is only half written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     segment = Segment(folder, uuid.uuid4().hex)
     try:
@@ -286,6 +289,8 @@ def write_segment(folder: Path, keys: NDArray[np.uint64], vectors: NDArray[np.fl
                 # Without this a power cut could leave keys that promise vectors of zeros.
                 os.fsync(file.fileno())
         segment.unfinished_path.replace(segment.keys_path)
+    except FileNotFoundError:
+        segment.remove()
     except BaseException:
         segment.remove()
         raise
