@@ -239,8 +239,9 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     """Return the members that stay, family by family, and how many each has.
 
     A family is what is said of one topic in one tone. Families do not depend on the seed but
-    through the evidence. Members between two families go, as do those that say the same as
-    another; of the others those stay that most sentences are matched to.
+    through the evidence. Members between two families go, be it by what makes a family or by what
+    they say, as do those that say the same as another; of the others those stay that most sentences
+    are matched to.
     """
     if len(members) == 1:
         return members, (1,)
@@ -249,14 +250,18 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
         distances = torch.cdist(*_find_middles(members, learned, run))
     else:
         distances = 1 - evidence.tone(learned.logits[members]).square()
-    two = distances.topk(2, dim=1, largest=False)
-    family, margin = two.indices[:, 0], two.values[:, 1] - two.values[:, 0]
+    distances = distances[:, distances.argmin(dim=1).unique()]  # not of families without members
+    family, said = distances.argmin(dim=1), functional.normalize(learned.source.base[members])
+    sums = said.new_zeros(distances.shape[1], said.shape[1]).index_add(0, family, said)
+    alike = said @ functional.normalize(sums).T
+    depths = _depth(distances, family), _depth(-alike, family)
     # Of few candidates more are kept, so that there are enough members.
     share = max(_SHARE_KEPT, min(1.0, _count_members(learned, run) / len(members)))
     deepest = []
     for number in range(distances.shape[1]):
         inside = torch.nonzero(family == number).squeeze(1)
-        order = margin[inside].argsort(descending=True, stable=True)
+        ranks = sum(depth[inside].argsort(stable=True).argsort() for depth in depths)
+        order = ranks.argsort(descending=True, stable=True)
         kept = max(_FEWEST_KEPT, math.ceil(len(inside) * share))
         deepest.append(inside[order[:kept]])
     chosen = torch.cat(deepest).sort().values
@@ -266,6 +271,13 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     sizes = torch.bincount(agree_on_all(family))
     members = agree_on_all(members[family.argsort(stable=True)])
     return members, tuple(sizes[sizes > 0].tolist())
+
+
+def _depth(distances: Tensor, family: Tensor) -> Tensor:
+    """Return how much farther from each member the nearest other middle is than its family's."""
+    own = family[:, None]
+    others = distances.scatter(1, own, math.inf).amin(dim=1)
+    return others - distances.gather(1, own).squeeze(1)
 
 
 def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
