@@ -250,7 +250,7 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
         distances = torch.cdist(*_find_middles(members, learned, run))
     else:
         distances = 1 - evidence.tone(learned.logits[members]).square()
-    distances = distances[:, distances.argmin(dim=1).unique()]  # not of families without members
+    distances = distances[:, torch.unique(distances.argmin(dim=1))]  # families with members
     family, said = distances.argmin(dim=1), functional.normalize(learned.source.base[members])
     sums = said.new_zeros(distances.shape[1], said.shape[1]).index_add(0, family, said)
     alike = said @ functional.normalize(sums).T
@@ -260,8 +260,8 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     deepest = []
     for number in range(distances.shape[1]):
         inside = torch.nonzero(family == number).squeeze(1)
-        ranks = sum(depth[inside].argsort(stable=True).argsort() for depth in depths)
-        order = ranks.argsort(descending=True, stable=True)
+        ranks = torch.stack([depth[inside].argsort(stable=True).argsort() for depth in depths])
+        order = ranks.sum(dim=0).argsort(descending=True, stable=True)
         kept = max(_FEWEST_KEPT, math.ceil(len(inside) * share))
         deepest.append(inside[order[:kept]])
     chosen = torch.cat(deepest).sort().values
