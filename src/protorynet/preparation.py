@@ -110,7 +110,7 @@ def _prepare_overlapping(
         if window.tokens is not None:
             reader = _Tokenized(reader, window.tokens, rows)
         vectors = encode_corpus(reader, list(rows), cache=cache).vectors
-        return np.hstack([vectors, window.told[list(rows.values())]])
+        return np.hstack([vectors, window.word_logits[list(rows.values())]])
 
     with progress_bar("Encoding", len(documents), enabled=progress) as advance:
         vectors = list(map_ahead(encode, find_new()))
@@ -125,7 +125,7 @@ class _Window(NamedTuple):
     """What is known of the sentences of some documents before they are encoded."""
 
     sentences: Sentences
-    told: NDArray[np.float32]  # of each sentence by its words, (n, C)
+    word_logits: NDArray[np.float32]  # of each sentence, (n, C)
     tokens: Tokens | None  # of each sentence, where the encoder can be given them
 
 
@@ -138,10 +138,10 @@ def _read_window(
 ) -> _Window:
     """Split texts, and find the words and tokens of their sentences."""
     sentences = split_documents(texts, splitter=splitter, counter=counter, on_empty="skip")
-    told = np.empty((len(sentences), 0), np.float32)
+    word_logits = np.empty((len(sentences), 0), np.float32)
     if words is not None:
-        told = words.read(sentences.texts)
-    return _Window(sentences, told, None if tokenize is None else tokenize(sentences.texts))
+        word_logits = words.read(sentences.texts)
+    return _Window(sentences, word_logits, None if tokenize is None else tokenize(sentences.texts))
 
 
 class _Tokenized:

@@ -62,7 +62,7 @@ _CARD, _ENCODER, _AUTOMATA = "README.md", "encoder", "automata.json"
 _EDITS, _STATES, _WORDS = "edits.json", "edits.safetensors", "words.json"
 _EXPORTED = "export.json"  # what an exported model has in a configuration's place
 # What members say, as whole numbers, and the size of a step in each row; what they tell.
-_PACKED = ("members.steps", "members.exponents", "members.told")
+_PACKED = ("members.steps", "members.exponents", "members.tone")
 _WHOLE = dict(zip(_PACKED, (torch.int16, torch.int8), strict=False))
 _MARKS = (_CONFIG, _WEIGHTS, _PROTOTYPES)
 _OURS = {*_MARKS, _CARD, _ENCODER, _EDITS, _STATES, _AUTOMATA, _WORDS}
@@ -134,7 +134,7 @@ def _pack_members(
     """
     if not isinstance(adapter, Evidence) or adapter.axes is None:
         return tensors
-    members, width = tensors["network.members"], adapter.said_width
+    members, width = tensors["network.members"], adapter.meaning_width
     steps, exponents = pack_rows(members[:, :width])
     if not torch.equal(unpack_rows(steps, exponents), members[:, :width]):
         return tensors
@@ -145,8 +145,8 @@ def _pack_members(
 def _unpack_members(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     if _PACKED[0] not in tensors:
         return tensors
-    steps, exponents, told = (tensors[name] for name in _PACKED)
-    return tensors | {"network.members": torch.cat([unpack_rows(steps, exponents), told], dim=1)}
+    steps, exponents, tone = (tensors[name] for name in _PACKED)
+    return tensors | {"network.members": torch.cat([unpack_rows(steps, exponents), tone], dim=1)}
 
 
 def _link(source: str, target: str) -> None:

@@ -202,7 +202,7 @@ def test_where_there_is_little_room_members_are_compared_by_fewer_axes(
 ):
     given = encoder if training == "adapter" else load_encoder(tiny_bert_folder, device="cpu")
     clf = make(given, encoder_training=training).fit(reviews.texts, reviews.labels)
-    assert clf.model_.adapter.said_width == 12
+    assert clf.model_.adapter.meaning_width == 12
     texts = [member.sentence for member in clf.prototypes_.members]
     vectors = clf.model_.embed(clf.model_.add_words(clf.encoder_.encode(texts), texts))
     # Of so few axes one component may be above a half, and rounded to 2**-15.
@@ -231,7 +231,7 @@ def test_members_of_fewer_axes_are_saved_in_16_bits_and_read_again(
         {"members.exponents": None},
         {"members.steps": torch.zeros(4, 12)},
         {"members.steps": torch.zeros(0, dtype=torch.int16)},
-        {"members.told": torch.zeros(0, 2)},
+        {"members.tone": torch.zeros(0, 2)},
     ],
     ids=str,
 )

@@ -108,15 +108,15 @@ class Evidence(nn.Module):
         nn.init.zeros_(self.up.bias)
 
     @property
-    def said_width(self) -> int:
+    def meaning_width(self) -> int:
         """Components that hold what a sentence says."""
         return self.down.in_features if self.axes is None else self.axes.shape[1]
 
     @property
     def width(self) -> int:
         """Components of the vectors it gives."""
-        told = self.up if self.kinds is None else self.kinds.up
-        return self.said_width + told.out_features * (1 if self.task == "multiclass" else 2)
+        tone = self.up if self.kinds is None else self.kinds.up
+        return self.meaning_width + tone.out_features * (1 if self.task == "multiclass" else 2)
 
     @classmethod
     def mean(cls, parts: Sequence[Evidence]) -> Evidence:
@@ -145,8 +145,8 @@ class Evidence(nn.Module):
 
     def join(self, base: Tensor, logits: Tensor) -> Tensor:
         """Put what logits (n, C) tell of the label beside what embeddings (n, d) say."""
-        said = base if self.axes is None else functional.normalize(base @ self.axes, dim=-1)
-        return torch.cat([said, self.weight * self.tone(logits)], dim=-1)
+        meaning = base if self.axes is None else functional.normalize(base @ self.axes, dim=-1)
+        return torch.cat([meaning, self.weight * self.tone(logits)], dim=-1)
 
     def tone(self, logits: Tensor) -> Tensor:
         """Return the square roots of the probabilities, a vector of length one."""

@@ -69,7 +69,7 @@ class Trained:
     member_usage: NDArray[np.float64] | None = None
     member_rate: NDArray[np.float64] | None = None
     familiar: float = 0.0
-    trust: float = 1.0  # what the weights of words are multiplied by
+    word_scale: float = 1.0  # what the weights of words are multiplied by
 
 
 def train_protorynet(run: Run) -> Trained:

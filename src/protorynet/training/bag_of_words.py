@@ -48,14 +48,14 @@ class LearnedWords:
     weights
         What the model carries with it.
     delivered
-        What the words of each distinct sentence tell by these weights, as logits (m, C).
-    fair
-        The same as if no sentence had been seen: by weights learned from other documents.
+        The logits of the words of each distinct sentence by these weights, (m, C).
+    out_of_fold
+        The same by weights learned from other documents.
     """
 
     weights: WordWeights
     delivered: Tensor
-    fair: Tensor
+    out_of_fold: Tensor
 
 
 def learn_bag(
@@ -74,7 +74,7 @@ def learn_bag(
     rarity = (np.log((1 + len(train)) / (1 + frequency[kept])) + 1).astype(np.float32)
     weights, bias = _fit(_weigh(documents[:, kept], rarity), train, labels.task)
     read = torch.from_numpy(_weigh(held_out[:, kept], rarity) @ weights + bias)
-    told = probabilities(read, labels.task).numpy()
+    predicted = probabilities(read, labels.task).numpy()
     return BagOfWords(
         texts,
         train,
@@ -82,7 +82,7 @@ def learn_bag(
         ngrams.names(kept.tolist()),
         sentences[:, kept],
         rarity,
-        labels.share_equal(told, validation.targets.cpu().numpy()),
+        labels.share_equal(predicted, validation.targets.cpu().numpy()),
     )
 
 
@@ -104,16 +104,16 @@ def learn_words(bag: BagOfWords, fold: NDArray[np.int64]) -> LearnedWords:
         left_out = np.bincount(index[fold[of_document] == number], minlength=n_sentences)
         sums += left_out[:, None] * (bag.sentences @ _keep_strongest(weights * each))
     seen = np.bincount(index, minlength=n_sentences)[:, None]
-    fair = torch.from_numpy((sums / np.maximum(seen, 1)).astype(np.float32))
-    scale, _ = calibrate(fair[index], targets[of_document], task)
+    out_of_fold = torch.from_numpy((sums / np.maximum(seen, 1)).astype(np.float32))
+    scale, _ = calibrate(out_of_fold[index], targets[of_document], task)
     weights = scale * _keep_strongest(together * each)
     kept = np.flatnonzero(weights.any(axis=1))
     found = WordWeights.of([bag.ngrams[number] for number in kept.tolist()], weights[kept])
-    told = bag.sentences[:, kept].astype(np.float64) @ (found.steps * found.unit)
-    delivered = torch.from_numpy(told.astype(np.float32))
-    fair = torch.where(torch.from_numpy(seen > 0), scale * fair, delivered)
+    logits = bag.sentences[:, kept].astype(np.float64) @ (found.steps * found.unit)
+    delivered = torch.from_numpy(logits.astype(np.float32))
+    out_of_fold = torch.where(torch.from_numpy(seen > 0), scale * out_of_fold, delivered)
     device = train.index.device
-    return LearnedWords(found, delivered.to(device), fair.to(device))
+    return LearnedWords(found, delivered.to(device), out_of_fold.to(device))
 
 
 def _add_up(bag: BagOfWords) -> tuple[Any, NDArray[np.float32]]:

@@ -127,9 +127,9 @@ class Run:
     unit_length: bool = True  # of embeddings; not of vectors given by the user
 
     @property
-    def fair_words(self) -> Tensor | None:
+    def out_of_fold_words(self) -> Tensor | None:
         """What the words of the distinct sentences tell, as if these had never been seen."""
-        return None if self.words is None else self.words.fair
+        return None if self.words is None else self.words.out_of_fold
 
     @property
     def full(self) -> bool:

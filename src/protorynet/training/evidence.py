@@ -48,12 +48,12 @@ class EvidenceSum(nn.Module):
         self.evidence = evidence
         self.scale = nn.Parameter(torch.zeros(()))
         self.bias = nn.Parameter(torch.zeros(evidence.up.out_features))
-        self.log_trust = nn.Parameter(torch.zeros(()))
+        self.log_word_scale = nn.Parameter(torch.zeros(()))
 
     @property
-    def trust(self) -> Tensor:
+    def word_scale(self) -> Tensor:
         """What the weights of words are multiplied by."""
-        return self.log_trust.exp()
+        return self.log_word_scale.exp()
 
     def forward(self, logits: Tensor, document: Tensor, lengths: Tensor) -> Tensor:
         """Map the logits of sentences (n, C) to those of their documents."""
@@ -71,44 +71,44 @@ class Learned:
         Embeddings with the delivered evidence beside them.
     logits
         The delivered evidence of the distinct sentences, (m, C).
-    fair
+    out_of_fold
         The evidence of each sentence of the training documents by a network that did not learn
-        from its document, (n, C): what a sentence that was never seen would get.
-    trust
+        from its document, (n, C): what an unseen sentence would get.
+    word_scale
         What the weights of words are multiplied by in the delivered evidence.
     """
 
     source: EvidenceSource
     logits: Tensor
-    fair: Tensor
-    trust: float = 1.0
+    out_of_fold: Tensor
+    word_scale: float = 1.0
 
-    def fair_of_distinct(self, index: Tensor) -> Tensor:
-        """Return the fair evidence of the distinct sentences, given those of the training."""
-        sums = torch.zeros_like(self.logits).index_add(0, index, self.fair)
+    def out_of_fold_of_distinct(self, index: Tensor) -> Tensor:
+        """Return the mean out-of-fold evidence of the distinct sentences."""
+        sums = torch.zeros_like(self.logits).index_add(0, index, self.out_of_fold)
         counts = torch.bincount(index, minlength=len(sums))[:, None]
         return torch.where(counts > 0, sums / counts.clamp_min(1), self.logits)
 
-    def fair_vectors(self, index: Tensor, sentences: Tensor) -> Tensor:
-        """Return the vectors that some of the training sentences would have if never seen."""
+    def out_of_fold_vectors(self, index: Tensor, sentences: Tensor) -> Tensor:
+        """Return the vectors of some training sentences with their out-of-fold evidence."""
         source, evidence = self.source.source, self.source.evidence
-        vectors = self.fair.new_empty(len(sentences), evidence.width)
+        vectors = self.out_of_fold.new_empty(len(sentences), evidence.width)
         # Block by block, for the embeddings of all of them may fill a third of the memory.
         for start in range(0, len(sentences), _SENTENCES_PER_BLOCK):
             block = slice(start, start + _SENTENCES_PER_BLOCK)
             some = sentences[block]
-            vectors[block] = evidence.join(source.embed_all(index[some]), self.fair[some])
+            vectors[block] = evidence.join(source.embed_all(index[some]), self.out_of_fold[some])
         return vectors
 
     @torch.no_grad()
     def judge_documents(self, run: Run) -> Tensor:
-        """Return the probabilities of the training documents by what their sentences tell, fairly.
+        """Return out-of-fold probabilities of the training documents, by their sentences alone.
 
         Where the sentences of a document are at odds with its label, that is seen here.
         """
         corpus, task = run.train, run.labels.task
         sums = corpus.targets.new_zeros(corpus.targets.shape).index_add(
-            0, corpus.document_of, self.fair
+            0, corpus.document_of, self.out_of_fold
         )
         scaled = sums * corpus.lengths[:, None].rsqrt()
         weights = None if corpus.weights is None else corpus.weights.cpu()
@@ -119,8 +119,8 @@ class Learned:
 def learn_evidence(run: Run) -> Learned:
     """Learn what a sentence tells of the label, from the labels of documents.
 
-    Several networks learn, each without a part of the documents, so that every document can be
-    read fairly, by one that did not learn from it. Where the encoder stays as it is, their mean
+    Several networks learn, each without a part of the documents, so that every document is read by
+    one that did not learn from it (out of fold). Where the encoder stays as it is, their mean
     is delivered; an encoder that learns itself is trained once more on all documents.
     """
     index = run.train.index
@@ -130,7 +130,7 @@ def learn_evidence(run: Run) -> Learned:
         logits = _all_logits(source)
         return Learned(source, logits, logits[index])  # there are no words either
     of_sentence = torch.from_numpy(fold).to(index.device)[run.train.document_of]
-    fair = run.source.base.new_empty(len(index), run.train.targets.shape[1])
+    out_of_fold = run.source.base.new_empty(len(index), run.train.targets.shape[1])
     parts = []
     for number in range(int(fold.max()) + 1):
         train = run.train.subset(np.flatnonzero(fold != number))
@@ -139,13 +139,13 @@ def learn_evidence(run: Run) -> Learned:
         head = _train_head(part, f"evidence {number + 1}")
         left_out = of_sentence == number
         distinct, inverse = torch.unique(index[left_out], return_inverse=True)
-        fair[left_out] = _source(head, part).all_logits(distinct)[inverse]
+        out_of_fold[left_out] = _source(head, part).all_logits(distinct)[inverse]
         parts.append(head)
     if run.full:
         parts = [_train_head(run, "evidence")]
-    trust = float(agree(torch.stack([part.trust.detach() for part in parts]).mean()))
-    source = _settled(run, Evidence.mean([part.evidence for part in parts]), trust)
-    return Learned(source, _all_logits(source), fair, trust)
+    word_scale = float(agree(torch.stack([part.word_scale.detach() for part in parts]).mean()))
+    source = _settled(run, Evidence.mean([part.evidence for part in parts]), word_scale)
+    return Learned(source, _all_logits(source), out_of_fold, word_scale)
 
 
 def draw_folds(run: Run) -> NDArray[np.int64] | None:
@@ -159,13 +159,13 @@ def draw_folds(run: Run) -> NDArray[np.int64] | None:
 
 
 def _source(head: EvidenceSum, run: Run) -> EvidenceSource:
-    """Return embeddings with the evidence of a network beside them, all words as if never seen."""
-    words = run.fair_words
-    trusted = None if words is None else head.trust.detach() * words
+    """Return embeddings with the evidence of a network beside them, words out of fold."""
+    words = run.out_of_fold_words
+    trusted = None if words is None else head.word_scale.detach() * words
     return EvidenceSource(run.source, head.evidence, trusted)
 
 
-def _settled(run: Run, evidence: Evidence, trust: float = 1.0) -> EvidenceSource:
+def _settled(run: Run, evidence: Evidence, word_scale: float = 1.0) -> EvidenceSource:
     """Return what the delivered model computes, where an encoder learned but for rounding.
 
     Such an encoder reads every sentence once, on a GPU still in half precision.
@@ -175,7 +175,7 @@ def _settled(run: Run, evidence: Evidence, trust: float = 1.0) -> EvidenceSource
         every = torch.arange(len(base), device=base.device)
         embeddings = FixedSource(base, run.source.embed_all(every))
     run.source.settle()
-    words = None if run.words is None else trust * run.words.delivered
+    words = None if run.words is None else word_scale * run.words.delivered
     return EvidenceSource(embeddings, evidence, words)
 
 
@@ -211,7 +211,8 @@ def evidence_loss(head: EvidenceSum, source: SentenceSource, batch: Batch, run: 
     """Return the loss of documents by the sum of their sentences, and of sentences alone."""
     settings, task = run.settings, run.labels.task
     embedded = source(batch.index)
-    words = None if run.fair_words is None else head.trust * run.fair_words[batch.index]
+    words = run.out_of_fold_words
+    words = None if words is None else head.word_scale * words[batch.index]
     logits = head.evidence.logits(embedded, words)
     documents = head(logits, batch.document, batch.lengths)
     loss = accuracy_loss(documents, batch.targets, task, settings.accuracy_loss, batch.weights)
@@ -249,27 +250,27 @@ def learn_kinds(learned: Learned, targets: Tensor, per_class: int, run: Run) -> 
     count = int(kind.max()) + 1
     if count < 2:
         return
-    fair, device = learned.fair, learned.fair.device
+    evidence, device = learned.out_of_fold, learned.out_of_fold.device
     torch.manual_seed(derive_seed(run.seed, "kinds"))
-    kinds = Kinds(fair.shape[1], _KIND_SIZE, count).to(device)
-    told = fair.new_zeros(count, fair.shape[1]).index_add(0, kind, fair.log_softmax(1))
-    told = told / torch.bincount(kind)[:, None]
-    weights = nn.Parameter(told - told.mean(1, keepdim=True))
+    kinds = Kinds(evidence.shape[1], _KIND_SIZE, count).to(device)
+    sums = evidence.new_zeros(count, evidence.shape[1]).index_add(0, kind, evidence.log_softmax(1))
+    means = sums / torch.bincount(kind)[:, None]
+    weights = nn.Parameter(means - means.mean(1, keepdim=True))
     head = EvidenceSum(learned.source.evidence).to(device)
     learning = [*kinds.parameters(), weights, head.scale, head.bias]
     optimiser = torch.optim.Adam(learning, lr=_KIND_RATE, fused=True)
-    corpus = replace(run.train, index=torch.arange(len(fair), device=device), targets=targets)
+    corpus = replace(run.train, index=torch.arange(len(evidence), device=device), targets=targets)
     random = np.random.default_rng(derive_seed(run.seed, "kinds"))
     size = min(128, max(8, len(corpus) // 16), len(corpus))
     truth = run.train.targets
     steps = min(_KIND_STEPS, _KIND_PASSES * len(corpus) // size)
-    first = _FIRST_KINDS * math.sqrt(len(corpus) / len(fair))  # less where documents are long
+    first = _FIRST_KINDS * math.sqrt(len(corpus) / len(evidence))  # less where documents are long
     with progress_bar("Kinds", steps, enabled=run.progress) as advance:
         for step in range(steps):
             documents = random.choice(len(corpus), size, replace=False)
             batch = corpus.batch(documents)
             optimiser.param_groups[0]["lr"] = _KIND_RATE * max(0.02, 1 - step / steps)
-            logits = kinds(fair[batch.index], _KIND_DROPOUT)
+            logits = kinds(evidence[batch.index], _KIND_DROPOUT)
             loss = functional.cross_entropy(logits, kind[batch.index])
             if step >= _KIND_WARM_UP * steps:
                 loss = first * loss + _loss_by_kinds(logits, weights, head, batch, truth[documents])
@@ -285,22 +286,22 @@ def _first_kinds(learned: Learned, per_class: int, run: Run) -> Tensor:
 
     One that hardly any sentence is of that could be a member joins the next of its class.
     """
-    fair = learned.fair
-    shares = torch.arange(1, per_class, device=fair.device) / per_class
-    strength, label = fair[:: max(1, len(fair) // _COMPARED)].softmax(1).max(1)
-    own = ((label == number) | ~(label == number).any() for number in range(fair.shape[1]))
+    evidence = learned.out_of_fold
+    shares = torch.arange(1, per_class, device=evidence.device) / per_class
+    strength, label = evidence[:: max(1, len(evidence) // _COMPARED)].softmax(1).max(1)
+    own = ((label == number) | ~(label == number).any() for number in range(evidence.shape[1]))
     cuts = torch.stack([torch.quantile(strength[some], shares) for some in own])
 
     def classify(logits: Tensor) -> Tensor:
         strength, label = logits.softmax(1).max(1)
         return label * per_class + (strength[:, None] > cuts[label]).sum(1)
 
-    every = torch.arange(fair.shape[1] * per_class, device=fair.device)
+    every = torch.arange(evidence.shape[1] * per_class, device=evidence.device)
     candidates = torch.bincount(classify(learned.logits[run.candidates]), minlength=len(every))
     elsewhere = every[:, None] // per_class != every // per_class
     rare = candidates < _FEWEST_OF_KIND
     apart = (every[:, None] - every).abs() + len(every) * (elsewhere + 2 * rare)
-    kind: Tensor = torch.unique(apart.argmin(1)[classify(fair)], return_inverse=True)[1]
+    kind: Tensor = torch.unique(apart.argmin(1)[classify(evidence)], return_inverse=True)[1]
     return kind
 
 
@@ -310,11 +311,11 @@ def _loss_by_kinds(
     """Return the loss of documents and of lone sentences, all of these by their likeliest kind."""
     soft = logits.softmax(1)
     hard = functional.one_hot(logits.argmax(1), logits.shape[1]) + soft - soft.detach()
-    told = hard @ weights
-    documents = head(told, batch.document, batch.lengths)
+    sentences = hard @ weights
+    documents = head(sentences, batch.document, batch.lengths)
     whole = accuracy_loss(documents, batch.targets, "multiclass", "cross_entropy", batch.weights)
     labels, counts = truth[batch.document], batch.weights_of(batch.document)
-    alone = accuracy_loss(told, labels, "multiclass", "cross_entropy", counts)
+    alone = accuracy_loss(sentences, labels, "multiclass", "cross_entropy", counts)
     return whole + _LONE_SENTENCES * alone
 
 

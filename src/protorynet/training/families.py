@@ -52,7 +52,7 @@ _AXES, _AXES_SENTENCES = 192, 50_000
 # these those that most sentences are matched to.
 _SHARE_KEPT, _FEWEST_KEPT, _TRIED_PER_MEMBER = 0.3, 4, 4
 _TWIN_COSINE = 0.9  # of two members that say the same, one goes
-_LEARNED_BY_HEART = 0.15  # most that a member's evidence may differ from its fair one
+_OVERFIT = 0.15  # most that a member's evidence may differ from its out-of-fold evidence
 _FEWEST_MATCHES = 3  # training sentences of a member
 _SENTENCES_PER_MEMBER = 8  # of the training, on average
 _COMPARED_SENTENCES = 20_000  # with the members they are matched to
@@ -88,18 +88,18 @@ def train_families(run: Run) -> Trained:
         exact = run.source if is_frozen else learned.source.over(run.source)
         vectors = exact.embed_all(members)
         if learned.source.evidence.axes is not None:
-            said = vectors[:, : learned.source.evidence.said_width]
-            said.copy_(unpack_rows(*pack_rows(said)))
+            meaning = vectors[:, : learned.source.evidence.meaning_width]
+            meaning.copy_(unpack_rows(*pack_rows(meaning)))
         network = _network(vectors, sizes, run)
-        fair = _match_fairly(network, learned, run)
-        fit_reader(network.reader, fair, targets, run)
+        matches = _match_out_of_fold(network, learned, run)
+        fit_reader(network.reader, matches, targets, run)
         clock.lap("reader")
         held_out = match_corpus(network, space, run.validation)
         read = read_matches(network.reader, held_out, run.labels.task)
         score = score_of(read.probabilities, run)
         truth = run.train.targets.cpu().numpy().astype(np.float64)
-        counts, class_rate = fair.class_rates(truth, len(sizes))
-        use, rates = replace(fair, prototypes=fair.members).class_rates(truth, len(members))
+        counts, class_rate = matches.class_rates(truth, len(sizes))
+        use, rates = replace(matches, prototypes=matches.members).class_rates(truth, len(members))
         alone = score_alone(network, run.labels.task)
         clock.lap("score")
     return Trained(
@@ -113,11 +113,11 @@ def train_families(run: Run) -> Trained:
         class_rate,
         clock.seconds,
         space,
-        matched=fair.prototypes,
+        matched=matches.prototypes,
         member_usage=use / use.sum(),
         member_rate=rates,
         familiar=float(np.quantile(held_out.similarities, _UNFAMILIAR_SHARE)),
-        trust=learned.trust,
+        word_scale=learned.word_scale,
     )
 
 
@@ -157,8 +157,8 @@ def find_axes(learned: Learned, run: Run) -> Tensor | None:
         return None
     index = torch.unique(run.train.index)
     spaced = torch.linspace(0, len(index) - 1, min(len(index), _AXES_SENTENCES)).long()
-    said = source.embed_all(index[spaced.to(index.device)]).double()
-    axes = torch.linalg.eigh(said.T @ said)[1][:, -_AXES:]
+    meaning = source.embed_all(index[spaced.to(index.device)]).double()
+    axes = torch.linalg.eigh(meaning.T @ meaning)[1][:, -_AXES:]
     turn = torch.linalg.qr(torch.from_numpy(random.normal(size=(_AXES, _AXES))))[0]
     return agree((axes @ turn.to(axes)).float())
 
@@ -175,16 +175,16 @@ def choose_members(learned: Learned, run: Run) -> Tensor:
     wanted = _count_members(learned, run)
     random = np.random.default_rng(0)
     fewest = round(wanted / _SHARE_KEPT)
-    candidates = _trustworthy(learned, run, fewest)
+    candidates = _drop_overfitted(learned, run, fewest)
     rank = torch.from_numpy(random.permutation(len(source.base))).to(index.device)
     members = candidates[rank[candidates].argsort()[: fewest * _TRIED_PER_MEMBER]]
     sample, some = _draw_sentences(index, random), members[:wanted]
 
     def deviation(weight: float) -> float:
         source.evidence.weight.fill_(weight)
-        points = learned.fair_vectors(index, sample)
+        points = learned.out_of_fold_vectors(index, sample)
         matched = some[_nearest(points, source.embed_all(some), settings.distance)]
-        found = _deviation(learned.fair[sample], learned.logits[matched], source.evidence)
+        found = _deviation(learned.out_of_fold[sample], learned.logits[matched], source.evidence)
         return found / most_allowed
 
     # What sentences of another kind tell evens out in long documents.
@@ -220,18 +220,18 @@ def _count_wanted(run: Run) -> int:
 
 def _count_fitting(evidence: Evidence, run: Run) -> int:
     """Return how many members may lie in a model's directory."""
-    width = evidence.said_width if run.settings.encoder_training == "none" else evidence.width
-    saved = 0 if evidence.axes is None else 2 * evidence.said_width
+    width = evidence.meaning_width if run.settings.encoder_training == "none" else evidence.width
+    saved = 0 if evidence.axes is None else 2 * evidence.meaning_width
     return _MEMBERS_BYTES // (4 * width - saved + _BYTES_BESIDE)
 
 
-def _trustworthy(learned: Learned, run: Run, fewest: int) -> Tensor:
-    """Return the candidates whose evidence is not what was learned of them by heart."""
+def _drop_overfitted(learned: Learned, run: Run, fewest: int) -> Tensor:
+    """Return the candidates whose evidence is not overfitted to their own documents."""
     task, candidates = run.labels.task, run.candidates
-    fair = learned.fair_of_distinct(run.train.index)[candidates]
-    differences = probabilities(fair, task) - probabilities(learned.logits[candidates], task)
+    unseen = learned.out_of_fold_of_distinct(run.train.index)[candidates]
+    differences = probabilities(unseen, task) - probabilities(learned.logits[candidates], task)
     apart = differences.abs().amax(dim=1)
-    kept = min(len(apart), max(fewest, int((apart <= _LEARNED_BY_HEART).sum())))
+    kept = min(len(apart), max(fewest, int((apart <= _OVERFIT).sum())))
     return candidates[apart.argsort(stable=True)[:kept].sort().values]
 
 
@@ -251,10 +251,10 @@ def group_members(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
     else:
         distances = 1 - evidence.tone(learned.logits[members]).square()
     distances = distances[:, torch.unique(distances.argmin(dim=1))]  # families with members
-    family, said = distances.argmin(dim=1), functional.normalize(learned.source.base[members])
-    sums = said.new_zeros(distances.shape[1], said.shape[1]).index_add(0, family, said)
-    alike = said @ functional.normalize(sums).T
-    depths = _depth(distances, family), _depth(-alike, family)
+    family, meaning = distances.argmin(dim=1), functional.normalize(learned.source.base[members])
+    sums = meaning.new_zeros(distances.shape[1], meaning.shape[1]).index_add(0, family, meaning)
+    cosines = meaning @ functional.normalize(sums).T
+    depths = _depth(distances, family), _depth(-cosines, family)
     # Of few candidates more are kept, so that there are enough members.
     share = max(_SHARE_KEPT, min(1.0, _count_members(learned, run) / len(members)))
     deepest = []
@@ -285,7 +285,7 @@ def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
     index, metric = run.train.index, run.settings.distance
     vectors, wanted = learned.source.embed_all(members), _count_members(learned, run)
     sample = _draw_sentences(index, np.random.default_rng(0))
-    points = learned.fair_vectors(index, sample)
+    points = learned.out_of_fold_vectors(index, sample)
     used = torch.arange(len(members), device=index.device)
     # In two rounds, since those that go leave their sentences to others.
     for most in (math.isqrt(len(members) * wanted), wanted):
@@ -295,9 +295,9 @@ def _find_used(members: Tensor, learned: Learned, run: Run) -> Tensor:
     fewest = min(_FEWEST_MATCHES, len(index) // (10 * len(used)) + 1)
     matched = torch.full_like(index, -1)
     while True:
-        homeless = torch.nonzero(~torch.isin(matched, used)).squeeze(1)
-        for block in torch.split(homeless, _SENTENCES_PER_BLOCK):
-            points = learned.fair_vectors(index, block)
+        unmatched = torch.nonzero(~torch.isin(matched, used)).squeeze(1)
+        for block in torch.split(unmatched, _SENTENCES_PER_BLOCK):
+            points = learned.out_of_fold_vectors(index, block)
             matched[block] = used[_nearest(points, vectors[used], metric)]
         counts = torch.bincount(matched, minlength=len(members))[used]
         if bool((counts >= fewest).all()):
@@ -310,8 +310,8 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
 
     Of two classes every topic has the same tones; of more, where topics tell classes apart, each
     tone has topics of its own. There are as few tones as keep the families of one tone.
-    Both are clusters of sentences as if never seen. A member stands where the delivered model has
-    it, since that is where sentences are matched to it.
+    Both are clusters of sentences by their out-of-fold evidence. A member stands where the
+    delivered model has it, since that is where sentences are matched to it.
     """
     from sklearn.decomposition import PCA
 
@@ -328,17 +328,17 @@ def _find_middles(members: Tensor, learned: Learned, run: Run) -> tuple[Tensor, 
         base[torch.cat([sample, members])] @ turn - torch.from_numpy(axes.mean_).to(base) @ turn
     )
     topics = topics / topics[: len(sample)].square().sum(1).mean().sqrt().clamp_min(1e-6)
-    fair = learned.fair_of_distinct(run.train.index)[sample]
-    tone = learned.source.evidence.tone(torch.cat([fair, learned.logits[members]]))
+    unseen = learned.out_of_fold_of_distinct(run.train.index)[sample]
+    tone = learned.source.evidence.tone(torch.cat([unseen, learned.logits[members]]))
     n_classes = run.train.targets.shape[1]
     # Of few members each may be a family of its own, so that every class has some.
     few = max(len(members) // 2, min(len(members), _FAMILIES_PER_CLASS * n_classes))
     count = min(_count_families(run), few)
     tones = tone[: len(sample)].cpu().numpy()
-    most = _spread(fair, torch.zeros_like(sample), 1, task) / _LEAST_NARROWING
+    most = _spread(unseen, torch.zeros_like(sample), 1, task) / _LEAST_NARROWING
     for n_tones in _count_tones(count, n_classes):
         labels = torch.from_numpy(_cluster(tones, n_tones, n_init=1).labels_).long()
-        if _spread(fair, labels.to(base.device), n_tones, task) <= min(most, _TONE_IN_FAMILY):
+        if _spread(unseen, labels.to(base.device), n_tones, task) <= min(most, _TONE_IN_FAMILY):
             break
     points = torch.cat([topics, _TONE_WEIGHT * tone], dim=1)
     grouped, width = points[: len(sample)].cpu().numpy(), topics.shape[1]
@@ -465,12 +465,12 @@ def _network(members: Tensor, sizes: Sequence[int], run: Run) -> ProtoryNetwork:
 
 
 @torch.no_grad()
-def _match_fairly(network: ProtoryNetwork, learned: Learned, run: Run) -> Reading:
-    """Match the training sentences by evidence of networks that did not learn from them."""
+def _match_out_of_fold(network: ProtoryNetwork, learned: Learned, run: Run) -> Reading:
+    """Match the training sentences by their out-of-fold evidence."""
     index = run.train.index
     each = torch.arange(len(index), device=index.device)
     if run.settings.encoder_training == "none":
         vectors = run.source.embed_all(index)
     else:
-        vectors = learned.fair_vectors(index, each)
+        vectors = learned.out_of_fold_vectors(index, each)
     return match_sentences(network, vectors, each, run.train.lengths)

@@ -189,7 +189,7 @@ def fit_model(
             bag_of_words_accuracy=None if bag is None else bag.accuracy,
             figures=_measure(trained, run, None if bag is None else bag.accuracy),
         ),
-        words=None if run.words is None else run.words.weights.times(trained.trust),
+        words=None if run.words is None else run.words.weights.times(trained.word_scale),
         familiar=trained.familiar,
     )
     if model.familiar:
@@ -431,12 +431,12 @@ def differing_labels(
     """
     use, each, whole = (torch.from_numpy(a).to(vectors) for a in (usage, rates, of_family))
     unit = nn.functional.normalize(vectors)
-    said = torch.empty_like(whole[families])
+    rates_of_alike = torch.empty_like(whole[families])
     for start in range(0, len(unit), _MEMBERS_PER_BLOCK):
         block = slice(start, start + _MEMBERS_PER_BLOCK)
         shares = use * (unit[block] @ unit.T).clamp_min(0) ** _SAYS_THE_SAME
-        said[block] = shares @ each / shares.sum(dim=1, keepdim=True).clamp_min(1e-12)
-    return (said - whole[families]).abs().amax(dim=1)
+        rates_of_alike[block] = shares @ each / shares.sum(dim=1, keepdim=True).clamp_min(1e-12)
+    return (rates_of_alike - whole[families]).abs().amax(dim=1)
 
 
 def _describe_prototypes(

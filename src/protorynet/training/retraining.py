@@ -242,8 +242,8 @@ def _train_copy(
             matches = match_corpus(network, run.source, run.train)
             targets = run.train.targets
             if data == before.training.data_sha256:
-                said = before.read(match_corpus(before.network, run.source, run.train))
-                targets = torch.from_numpy(said.probabilities).to(targets)
+                answers = before.read(match_corpus(before.network, run.source, run.train))
+                targets = torch.from_numpy(answers.probabilities).to(targets)
             fit_reader(trained.reader, matches, targets, run)
             score, former = validate(trained, run), validate(network, run)
             if former.loss < score.loss:
