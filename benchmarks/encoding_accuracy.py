@@ -15,7 +15,6 @@ the output already is not measured again, so more seeds or data sets can follow 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from pathlib import Path
@@ -23,6 +22,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from charts import write_figure
+from measuring import new_parser
 from numpy.typing import NDArray
 
 from protorynet import ProtoryNetClassifier
@@ -82,16 +83,13 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main() -> None:
     """Measure what is not measured yet, print and write the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__, "docs/performance/encoding-accuracy.json")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=["hotel", "imdb"])
     parser.add_argument("--encoders", nargs="+", default=["minilm", "minilm:bf16", "minilm:int8"])
     parser.add_argument("--documents", type=int, help="most documents of each split; all of them")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("docs/performance/encoding-accuracy.json")
-    )
     options = parser.parse_args()
     # ONNX Runtime's threads follow this variable.
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
@@ -111,8 +109,7 @@ def main() -> None:
         for seed in range(len(told["runs"]), options.seeds):
             told["runs"].append(measure(encoders, train, test, seed))
             told["encoders"] = summary(told["runs"])
-            options.output.parent.mkdir(parents=True, exist_ok=True)
-            options.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+            write_figure(options.output, result, None)
     print(json.dumps(result, indent=2))
 
 

@@ -18,19 +18,17 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from charts import Picture, new_picture, write_figure
+from measuring import measure, new_parser, run_apart, wait
 from numpy.typing import NDArray
 
 from protorynet.encoders import Embeddings, load_encoder
@@ -115,11 +113,12 @@ def run_of(n: int) -> tuple[Run, ProtoryNetwork]:
 
 def timed(work: Callable[[], object]) -> float:
     """Return how long some work takes."""
-    start = time.perf_counter()
-    work()
-    if DEVICE.type == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - start
+
+    def finish() -> None:
+        work()
+        wait(DEVICE)
+
+    return measure(finish).seconds
 
 
 def filtering(n: int, _: int) -> float:
@@ -236,14 +235,9 @@ STAGES: dict[str, Callable[[int, int], float]] = {
 
 def measured(stage: str, n: int, options: argparse.Namespace) -> dict[str, float]:
     """Run one stage at one size in a fresh process."""
-    command = [sys.executable, __file__, "--stage", stage, "--sentences", str(n)]
-    command += ["--encoded", str(options.encoded), "--threads", str(options.threads)]
-    command += ["--device", options.device]
-    environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
-    answer = subprocess.run(
-        command, env=environment, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
-    point: dict[str, float] = json.loads(answer.splitlines()[-1])
+    words = ["--stage", stage, "--sentences", n, "--encoded", options.encoded]
+    words += ["--threads", options.threads, "--device", options.device]
+    point: dict[str, float] = run_apart(__file__, *words, threads=options.threads)
     print(f"{stage:10} {n:>9,} {point['seconds']:9.3f} s {point['peak_mb']:8.0f} MB", flush=True)
     return point
 
@@ -291,15 +285,12 @@ def draw(stages: dict[str, dict[str, Any]]) -> Picture:
 
 def main() -> None:
     """Measure all stages, or one of them at one size in this process."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__, "docs/performance/growth.json")
     parser.add_argument("--large", action="store_true", help="also a million sentences (5 GB)")
     parser.add_argument("--only", choices=list(STAGES), action="append", help="measure only this")
     parser.add_argument("--device", default="cpu", help="'cpu' or 'cuda'")
     parser.add_argument("--threads", type=int, default=2, help="processor cores to use")
     parser.add_argument("--encoded", type=int, default=2_000, help="most sentences to encode")
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs/performance/growth.json"))
     parser.add_argument("--stage", choices=list(STAGES), help=argparse.SUPPRESS)
     parser.add_argument("--sentences", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
