@@ -63,22 +63,22 @@ def measure(encoders: dict[str, Encoder], train: Documents, test: Documents, see
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the mean and the spread of each encoder, and how far it is from the first."""
     first = next(iter(runs[0]["trained"]))
-    told: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name in runs[0]["trained"]:
         own, base = (np.array([run["trained"][each] for run in runs]) for each in (name, first))
-        told[name] = {
+        figures[name] = {
             "mean": float(own.mean()),
             "spread": float(own.std(ddof=1)) if len(own) > 1 else None,
             "points_more": 100 * float((own - base).mean()),
         }
         if name in runs[0]["through"]:
             read = np.array([run["through"][name] for run in runs])
-            told[name] |= {
+            figures[name] |= {
                 "points_more_same_models": 100 * float((read - base).mean()),
                 "most_points_of_one_model": 100 * float(np.abs(read - base).max()),
                 "least_equal_labels": min(run["equal_labels"][name] for run in runs),
             }
-    return told
+    return figures
 
 
 def main() -> None:
@@ -104,11 +104,11 @@ def main() -> None:
             some(read_table(path, text="text", label="label", split=split), options.documents)
             for split in ("train", "test")
         )
-        told = result["datasets"].setdefault(dataset, {"runs": []})
-        told |= {"n_train": len(train[0]), "n_test": len(test[0])}
-        for seed in range(len(told["runs"]), options.seeds):
-            told["runs"].append(measure(encoders, train, test, seed))
-            told["encoders"] = summary(told["runs"])
+        figures = result["datasets"].setdefault(dataset, {"runs": []})
+        figures |= {"n_train": len(train[0]), "n_test": len(test[0])}
+        for seed in range(len(figures["runs"]), options.seeds):
+            figures["runs"].append(measure(encoders, train, test, seed))
+            figures["encoders"] = summary(figures["runs"])
             write_figure(options.output, result, None)
     print(json.dumps(result, indent=2))
 

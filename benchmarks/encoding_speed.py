@@ -101,12 +101,12 @@ def compare_vectors(
 ) -> dict[str, float]:
     """Return how far vectors are from the reference, and from those of sentences encoded alone."""
     alone = np.concatenate([encoder.encode([each]) for each in sentences[:ALONE]])
-    told = {"most_change_by_company": float(np.abs(alone - given[:ALONE]).max())}
+    changes = {"most_change_by_company": float(np.abs(alone - given[:ALONE]).max())}
     # A static encoder's vectors lie in a space of their own.
     if not encoder.name.endswith(":static"):
         cosines = (given * reference).sum(axis=1)
-        told |= {"mean_cosine": float(cosines.mean()), "least_cosine": float(cosines.min())}
-    return told
+        changes |= {"mean_cosine": float(cosines.mean()), "least_cosine": float(cosines.min())}
+    return changes
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 Both split and encode the same made-up texts, no sentence of which occurs twice; explaining also
 leaves out every sentence in turn. Measured with nothing kept on disk, with all embeddings in the
 cache, and on vectors given in place of texts, so that what explaining adds is seen without
-encoder and splitting. On a CPU processor time is told, which other work on the machine leaves
+encoder and splitting. On a CPU processor time counts, which other work on the machine leaves
 alone. Python's garbage collector rests meanwhile: its full runs would fall on either by chance::
 
     python benchmarks/explaining_speed.py [--device cuda] [--documents 1000] [--json FILE]
@@ -43,7 +43,7 @@ def make_sequences(documents: int, seed: int) -> list[np.ndarray]:
     ]
 
 
-def trained(encoder: str, make: Callable[[int, int], Any], device: str) -> ProtoryNetClassifier:
+def train(encoder: str, make: Callable[[int, int], Any], device: str) -> ProtoryNetClassifier:
     """Train a model on a hundred documents."""
     classifier = ProtoryNetClassifier(encoder, settings=SETTINGS, device=device, cache=False)
     return classifier.fit(make(100, 0), ["good", "bad"] * 50)
@@ -69,14 +69,14 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5, help="of those that encode nothing")
     options = parser.parse_args()
-    classifier = trained("minilm", make_texts, options.device)
+    classifier = train("minilm", make_texts, options.device)
     texts = make_texts(options.documents, 1)
     encoding = compare(classifier, texts, 1)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PROTORYNET_CACHE"] = folder
         classifier.set_params(cache=True).predict(texts)
         cached = compare(classifier, texts, options.rounds)
-    classifier = trained("precomputed", make_sequences, options.device)
+    classifier = train("precomputed", make_sequences, options.device)
     result = {
         "texts": encoding,
         "cached": cached,

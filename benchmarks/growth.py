@@ -111,7 +111,7 @@ def run_of(n: int) -> tuple[Run, ProtoryNetwork]:
     return run, ProtoryNetwork(base[:PROTOTYPES].clone(), reader, SETTINGS).to(DEVICE)
 
 
-def timed(work: Callable[[], object]) -> float:
+def time_work(work: Callable[[], object]) -> float:
     """Return how long some work takes."""
 
     def finish() -> None:
@@ -124,20 +124,20 @@ def timed(work: Callable[[], object]) -> float:
 def filtering(n: int, _: int) -> float:
     """Choose the sentences that may become prototypes."""
     texts = texts_of(n)
-    return timed(lambda: distinct_candidates(texts))
+    return time_work(lambda: distinct_candidates(texts))
 
 
 def encoding(n: int, most: int) -> float:
     """Encode with the default encoder, at most so many sentences, and scale."""
     encoder, texts = load_encoder("auto", device=DEVICE.type), texts_of(n)[:most]
     encoder.encode(texts[:8])
-    return timed(lambda: encoder.encode(texts)) * n / len(texts)
+    return time_work(lambda: encoder.encode(texts)) * n / len(texts)
 
 
 def clustering(n: int, _: int) -> float:
     """Choose the first prototypes by k-medoids."""
     vectors, _ = vectors_of(n)
-    return timed(lambda: k_medoids(vectors, PROTOTYPES, seed=0))
+    return time_work(lambda: k_medoids(vectors, PROTOTYPES, seed=0))
 
 
 def training(n: int, _: int) -> float:
@@ -149,7 +149,7 @@ def training(n: int, _: int) -> float:
     def loss(batch: Any) -> torch.Tensor:
         return batch_loss(network, run.source, batch, run.labels.task)
 
-    return timed(lambda: train_one_epoch(module, run, optimiser, stage, 0, loss))
+    return time_work(lambda: train_one_epoch(module, run, optimiser, stage, 0, loss))
 
 
 def learning_words(n: int, _: int) -> float:
@@ -163,7 +163,7 @@ def learning_words(n: int, _: int) -> float:
         assert bag is not None
         learn_words(bag, fold)
 
-    return timed(work)
+    return time_work(work)
 
 
 def grouping(n: int, _: int) -> float:
@@ -180,7 +180,7 @@ def grouping(n: int, _: int) -> float:
 def projecting(n: int, _: int) -> float:
     """Find the real sentences that stand for the prototypes."""
     run, network = run_of(n)
-    return timed(lambda: project_prototypes(network, run))
+    return time_work(lambda: project_prototypes(network, run))
 
 
 def predicting(n: int, _: int) -> float:
@@ -189,7 +189,7 @@ def predicting(n: int, _: int) -> float:
     vectors, _ = vectors_of(n)
     embeddings = Embeddings(vectors, np.arange(n))
     lengths = np.full(n // SENTENCES, SENTENCES)
-    return timed(lambda: model.read(model.match(embeddings, lengths)))
+    return time_work(lambda: model.read(model.match(embeddings, lengths)))
 
 
 def summarising(n: int, _: int) -> float:
@@ -204,7 +204,7 @@ def summarising(n: int, _: int) -> float:
         some = Embeddings(vectors[sentences], np.arange(len(sentences)))
         learn_automaton(model, model.match(some, lengths[chosen]), model.labels.names[1])
 
-    return timed(work)
+    return time_work(work)
 
 
 def small_model() -> Model:
@@ -233,7 +233,7 @@ STAGES: dict[str, Callable[[int, int], float]] = {
 }
 
 
-def measured(stage: str, n: int, options: argparse.Namespace) -> dict[str, float]:
+def measure_stage(stage: str, n: int, options: argparse.Namespace) -> dict[str, float]:
     """Run one stage at one size in a fresh process."""
     words = ["--stage", stage, "--sentences", n, "--encoded", options.encoded]
     words += ["--threads", options.threads, "--device", options.device]
@@ -304,7 +304,7 @@ def main() -> None:
         return
     sizes = (*SIZES, LARGE) if options.large else SIZES
     stages = {
-        name: summary([measured(name, n, options) for n in sizes])
+        name: summary([measure_stage(name, n, options) for n in sizes])
         for name in options.only or STAGES
     }
     facts = {

@@ -54,7 +54,7 @@ def sentence_vectors(table: Path, most: int) -> NDArray[np.float32]:
     return vectors
 
 
-def compared(vectors: NDArray[np.float32], k: int, seed: int) -> dict[str, Any]:
+def compare_ways(vectors: NDArray[np.float32], k: int, seed: int) -> dict[str, Any]:
     """Return objective and seconds of the three ways, and their ratios to the full one."""
     n = len(vectors)
     sample = np.sort(np.random.default_rng(seed).choice(n, min(n, SAMPLE), replace=False))
@@ -118,7 +118,7 @@ def main() -> None:
         vectors, _ = vectors_of(options.compared)
     runs = []
     for seed in range(3):
-        runs.append(compared(vectors, options.medoids, seed))
+        runs.append(compare_ways(vectors, options.medoids, seed))
         print(json.dumps(runs[-1]), flush=True)
     result["compared"] = {
         "sentences": len(vectors),

@@ -32,7 +32,7 @@ from protorynet_lab.baselines import BagOfWordsClassifier, TransformerClassifier
 START = time.perf_counter()
 
 
-def tell(what: str) -> None:
+def log(what: str) -> None:
     """Say what was done, for whoever waits or has to stop this before the end."""
     print(f"{time.perf_counter() - START:6.1f} s: {what}", file=sys.stderr, flush=True)
 
@@ -92,15 +92,15 @@ def main() -> None:
     name = options.encoder or ("minilm:bf16" if on_gpu else "minilm")
     encoder = load_encoder(name, device=options.device)
     settings = {"device": options.device}
-    tell(f"{len(unseen)} documents to predict, encoder {name}")
+    log(f"{len(unseen)} documents to predict, encoder {name}")
     ours = ProtoryNetClassifier(encoder, cache=False, on_empty="skip", **settings).fit(seen, known)
-    tell("ours has learned")
+    log("ours has learned")
     base = split_variant(name)[0]
     # It need not know much: what it says is not looked at.
     whole = TransformerClassifier(encoder=base, epochs=1, **settings).fit(seen[:64], known[:64])
     bag = BagOfWordsClassifier().fit(seen, known)
     line = LogisticRegression(max_iter=1000).fit(encoder.encode(seen), known)
-    tell("the others have learned")
+    log("the others have learned")
     sentences = sorted(set(split_documents(unseen).texts), key=len, reverse=True)
 
     best = best_times(

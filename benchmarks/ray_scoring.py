@@ -2,7 +2,7 @@
 
 A small model with the default encoder scores made-up reviews, no sentence of which occurs twice:
 in one process with 1 and 2 threads, and by Ray on this machine with 1 and 2 workers. Rates are
-those once all is loaded; starting is told apart, as is memory (proportional set size, Linux)::
+those once all is loaded; starting is counted apart, as is memory (proportional set size, Linux)::
 
     python benchmarks/ray_scoring.py [--documents 4000] [--json docs/performance/ray.json]
 """
