@@ -209,7 +209,7 @@ class Results:
             tuple(r for r in self.outdated if is_wanted(r.set, r.model, r.variant)),
         )
 
-    def without_own(self, asked_for: Collection[str] = ()) -> Results:
+    def without_own(self, asked_for: Collection[str]) -> Results:
         """Leave out the tables of the user's own, but for those asked for by name."""
         measured = (record for group in self.groups for record in group.records)
         records = [*measured, *self.failures, *self.outdated]
