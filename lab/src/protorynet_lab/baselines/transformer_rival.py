@@ -272,7 +272,7 @@ def _read(
     network: SentenceNetwork, documents: DocumentTokens, device: torch.device
 ) -> NDArray[np.float32]:
     """Return the logits of documents, of which there must be some."""
-    # Every document is read alone, so the order of the batches is of no matter.
+    # Every document is read alone, so the order of the batches does not matter.
     batches = documents.batches(len(documents), np.random.default_rng(0), _most_tokens(device))
     logits = torch.cat([_read_batch(network, batch) for batch in documents.on(device, batches)])
     result = np.empty(logits.shape, np.float32)
