@@ -60,15 +60,16 @@ def _processor_seconds() -> float:
 
 
 def take_turns(ways: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
-    """Return what each way gives in each round.
+    """Return what each way gives in each round, and say how long it took.
 
-    So other work on the machine harms none of them more than the others.
+    By turns, other work on the machine harms none of them more than the others.
     """
     found: dict[str, list[T]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
+            begin = time.perf_counter()
             found[name].append(way())
-            print(name, file=sys.stderr, flush=True)
+            print(f"{name}: {time.perf_counter() - begin:.2f} s", file=sys.stderr, flush=True)
     return found
 
 

@@ -1,8 +1,9 @@
 """A server under 50 concurrent clients, with requests computed together and one by one.
 
 Two servers of the same model are measured one after the other: as they are by default, and with
-every request computed alone. Clients send made-up reviews, no sentence of which occurs twice, and
-ask again as soon as they are answered. Clients and server share the machine's cores::
+every request computed alone. Clients send made-up reviews, hardly a sentence of which
+occurs twice, and ask again as soon as they are answered. Clients and server share the machine's
+cores::
 
     python benchmarks/serving.py [--clients 50] [--seconds 60] [--model FOLDER] [--json FILE]
 """
