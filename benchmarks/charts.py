@@ -1,4 +1,4 @@
-"""What the benchmarks share: a figure's file, and its bars.
+"""How the benchmarks show what they measured: as JSON, and as bars beside it.
 
 Machines to measure on often have no matplotlib: there the figures are written without pictures.
 """
@@ -59,3 +59,17 @@ def write_figure(path: Path, result: dict[str, Any], figure: Picture) -> None:
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     if figure is not None:
         figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+
+
+def report(
+    result: dict[str, Any],
+    path: Path | None,
+    title: str,
+    bars: Sequence[Bar],
+    *,
+    logarithmic: bool = False,
+) -> None:
+    """Print what was measured; where a file is named, write it there with its bars as a picture."""
+    print(json.dumps(result, indent=2))
+    if path is not None:
+        write_figure(path, result, draw_bars(title, bars, logarithmic=logarithmic))

@@ -15,7 +15,6 @@ the output already is not measured again, so more seeds or data sets can follow 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from pathlib import Path
@@ -23,6 +22,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from charts import write_figure
+from measuring import new_parser
 from numpy.typing import NDArray
 
 from protorynet import ProtoryNetClassifier
@@ -62,36 +63,33 @@ def measure(encoders: dict[str, Encoder], train: Documents, test: Documents, see
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the mean and the spread of each encoder, and how far it is from the first."""
     first = next(iter(runs[0]["trained"]))
-    told: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name in runs[0]["trained"]:
         own, base = (np.array([run["trained"][each] for run in runs]) for each in (name, first))
-        told[name] = {
+        figures[name] = {
             "mean": float(own.mean()),
             "spread": float(own.std(ddof=1)) if len(own) > 1 else None,
             "points_more": 100 * float((own - base).mean()),
         }
         if name in runs[0]["through"]:
             read = np.array([run["through"][name] for run in runs])
-            told[name] |= {
+            figures[name] |= {
                 "points_more_same_models": 100 * float((read - base).mean()),
                 "most_points_of_one_model": 100 * float(np.abs(read - base).max()),
                 "least_equal_labels": min(run["equal_labels"][name] for run in runs),
             }
-    return told
+    return figures
 
 
 def main() -> None:
     """Measure what is not measured yet, print and write the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__, "docs/performance/encoding-accuracy.json")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=["hotel", "imdb"])
     parser.add_argument("--encoders", nargs="+", default=["minilm", "minilm:bf16", "minilm:int8"])
     parser.add_argument("--documents", type=int, help="most documents of each split; all of them")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("docs/performance/encoding-accuracy.json")
-    )
     options = parser.parse_args()
     # ONNX Runtime's threads follow this variable.
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
@@ -106,13 +104,12 @@ def main() -> None:
             some(read_table(path, text="text", label="label", split=split), options.documents)
             for split in ("train", "test")
         )
-        told = result["datasets"].setdefault(dataset, {"runs": []})
-        told |= {"n_train": len(train[0]), "n_test": len(test[0])}
-        for seed in range(len(told["runs"]), options.seeds):
-            told["runs"].append(measure(encoders, train, test, seed))
-            told["encoders"] = summary(told["runs"])
-            options.output.parent.mkdir(parents=True, exist_ok=True)
-            options.output.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        figures = result["datasets"].setdefault(dataset, {"runs": []})
+        figures |= {"n_train": len(train[0]), "n_test": len(test[0])}
+        for seed in range(len(figures["runs"]), options.seeds):
+            figures["runs"].append(measure(encoders, train, test, seed))
+            figures["encoders"] = summary(figures["runs"])
+            write_figure(options.output, result, None)
     print(json.dumps(result, indent=2))
 
 

@@ -16,19 +16,17 @@ lies beside the JSON file, as SVG.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import platform
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, Picture, draw_bars, write_figure
+from charts import Bar, report
+from measuring import best_times, new_parser
 from numpy.typing import NDArray
 
 from protorynet.data import read_table, split_documents
@@ -95,22 +93,6 @@ def contenders(name: str, sentences: list[str]) -> tuple[dict[str, Encode], dict
     return ways, encoders
 
 
-def race(
-    ways: dict[str, Encode], rounds: int
-) -> tuple[dict[str, dict[str, float]], dict[str, NDArray[np.float32]]]:
-    """Let all take turns; return the best seconds of each, elapsed and of processors."""
-    best = {key: {"seconds": float("inf"), "processor_seconds": float("inf")} for key in ways}
-    vectors: dict[str, NDArray[np.float32]] = {}
-    for _ in range(rounds):
-        for key, encode in ways.items():
-            elapsed, used = time.perf_counter(), time.process_time()
-            vectors[key] = encode()
-            used, elapsed = time.process_time() - used, time.perf_counter() - elapsed
-            best[key]["seconds"] = min(best[key]["seconds"], elapsed)
-            best[key]["processor_seconds"] = min(best[key]["processor_seconds"], used)
-    return best, vectors
-
-
 def compare_vectors(
     encoder: Encoder,
     given: NDArray[np.float32],
@@ -119,56 +101,40 @@ def compare_vectors(
 ) -> dict[str, float]:
     """Return how far vectors are from the reference, and from those of sentences encoded alone."""
     alone = np.concatenate([encoder.encode([each]) for each in sentences[:ALONE]])
-    told = {"most_change_by_company": float(np.abs(alone - given[:ALONE]).max())}
+    changes = {"most_change_by_company": float(np.abs(alone - given[:ALONE]).max())}
     # A static encoder's vectors lie in a space of their own.
     if not encoder.name.endswith(":static"):
         cosines = (given * reference).sum(axis=1)
-        told |= {"mean_cosine": float(cosines.mean()), "least_cosine": float(cosines.min())}
-    return told
-
-
-def draw(ways: dict[str, dict[str, Any]]) -> Picture:
-    """Draw a bar per way of encoding."""
-    title = "Sentences per second (logarithmic), and times the yardstick"
-    bars = [
-        Bar(
-            name,
-            each["sentences_per_second"],
-            f"{each['sentences_per_second']:,.0f}/s, {each['times']:.1f}×",
-        )
-        for name, each in ways.items()
-    ]
-    return draw_bars(title, bars, logarithmic=True)
+        changes |= {"mean_cosine": float(cosines.mean()), "least_cosine": float(cosines.min())}
+    return changes
 
 
 def main() -> None:
     """Run all, print and write the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--sentences", type=int, default=2_000)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--vectors", action="store_true")
-    parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     # ONNX Runtime's threads follow this variable.
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
     torch.set_num_threads(options.threads)
     sentences = draw_sentences(options.data, options.sentences)
     ways, encoders = contenders(options.encoder, sentences)
-    best, vectors = race(ways, options.rounds)
+    best = best_times(ways, options.rounds)
+    reference = ways[YARDSTICK]()
     figures: dict[str, dict[str, Any]] = {}
     for name, took in best.items():
         figures[name] = {
-            "sentences_per_second": len(sentences) / took["seconds"],
-            "times": best[YARDSTICK]["seconds"] / took["seconds"],
-            "times_by_processor": best[YARDSTICK]["processor_seconds"] / took["processor_seconds"],
+            "sentences_per_second": len(sentences) / took.seconds,
+            "times": best[YARDSTICK].seconds / took.seconds,
+            "times_by_processor": best[YARDSTICK].processor_seconds / took.processor_seconds,
         }
         if options.vectors and name in encoders:
-            figures[name] |= compare_vectors(
-                encoders[name], vectors[name], vectors[YARDSTICK], sentences
-            )
+            figures[name] |= compare_vectors(encoders[name], ways[name](), reference, sentences)
     tokens = [len(each) for each in encoders[options.encoder].tokenize(sentences)]  # type: ignore
     result = {
         "sentences": len(sentences),
@@ -179,9 +145,13 @@ def main() -> None:
         "torch": torch.__version__,
         "ways": figures,
     }
-    print(json.dumps(result, indent=2))
-    if options.output:
-        write_figure(options.output, result, draw(figures))
+    title = "Sentences per second (logarithmic), and times the yardstick"
+    bars = [
+        Bar(name, rate, f"{rate:,.0f}/s, {each['times']:.1f}×")
+        for name, each in figures.items()
+        for rate in (each["sentences_per_second"],)
+    ]
+    report(result, options.output, title, bars, logarithmic=True)
 
 
 if __name__ == "__main__":

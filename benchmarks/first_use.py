@@ -7,9 +7,7 @@ All ways take turns, each in a process of its own, and the best round of each co
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -21,7 +19,8 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from charts import Bar, draw_bars, write_figure
+from charts import Bar, report
+from measuring import PROGRAM, best_times, new_parser
 
 FIT = """
 import sys
@@ -30,14 +29,13 @@ said = {"good": "I loved film {}. The actors were kind.", "bad": "Film {} is dul
 texts, labels = zip(*[(said[c].format(n), c) for n in range(40) for c in said])
 ProtoryNetClassifier(device="cpu", cache=False).fit(texts, labels).save(sys.argv[1])
 """
-COMMAND = "from protorynet.cli import main; raise SystemExit(main())"
 TEXT = "The plot is thin. But I loved the actors! We will see it again."
 
 
-def run(code: str, *words: object) -> None:
-    """Run some Python in a process of its own."""
+def run(*command: object) -> None:
+    """Run a command, and show nothing of it."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run([sys.executable, "-c", code, *map(str, words)], check=True, **quiet)
+    subprocess.run(list(map(str, command)), check=True, **quiet)
 
 
 def ask_server(model: Path) -> None:
@@ -45,8 +43,8 @@ def ask_server(model: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [sys.executable, "-c", COMMAND, "serve", str(model), "--port", str(port)]
-    server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [*PROGRAM, "serve", str(model), "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}/v1/models/{model.name}/explain"
     body = json.dumps({"texts": [TEXT]}).encode()
     request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
@@ -65,55 +63,37 @@ def ask_server(model: Path) -> None:
         server.wait()
 
 
-def measure(work: Callable[[], None]) -> tuple[float, float]:
-    """Return the seconds of some work by the clock, and of the processor by its processes."""
-    begin, before = time.perf_counter(), os.times()
-    work()
-    seconds, after = time.perf_counter() - begin, os.times()
-    used = sum(after[2:4]) - sum(before[2:4])
-    return seconds, used
-
-
 def main() -> None:
     """Make a model, then time all ways in turns."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         model = Path(name) / "model"
-        run(FIT, model)
+        python = [sys.executable, "-c"]
+        run(*python, FIT, model)
         ways: dict[str, Callable[[], None]] = {
-            "import torch": lambda: run("import torch"),
-            "import protorynet": lambda: run("import protorynet"),
-            "protorynet explain": lambda: run(COMMAND, "explain", model, TEXT),
+            "import torch": lambda: run(*python, "import torch"),
+            "import protorynet": lambda: run(*python, "import protorynet"),
+            "protorynet explain": lambda: run(*PROGRAM, "explain", model, TEXT),
             "protorynet serve, first answer": lambda: ask_server(model),
         }
-        found: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
-        for _ in range(options.rounds):
-            for way, work in ways.items():
-                found[way].append(measure(work))
-    least = {
-        way: [min(each) for each in zip(*rounds, strict=True)] for way, rounds in found.items()
-    }
-    torch = least["import torch"]
+        best = best_times(ways, options.rounds)
+    torch = best["import torch"]
     result = {
         way: {
-            "seconds": seconds,
-            "processor_seconds": used,
-            "times_torch": seconds / torch[0],
-            "times_torch_by_processor": used / torch[1],
+            **times._asdict(),
+            "times_torch": times.seconds / torch.seconds,
+            "times_torch_by_processor": times.processor_seconds / torch.processor_seconds,
         }
-        for way, (seconds, used) in least.items()
+        for way, times in best.items()
     }
-    print(json.dumps(result, indent=2))
-    if options.json:
-        bars = [
-            Bar(way, each["seconds"], f"{each['seconds']:.2f} s, {each['times_torch']:.2f}×")
-            for way, each in result.items()
-        ]
-        title = "Seconds from the start of the process, and times the import of torch"
-        write_figure(options.json, result, draw_bars(title, bars))
+    bars = [
+        Bar(way, each["seconds"], f"{each['seconds']:.2f} s, {each['times_torch']:.2f}×")
+        for way, each in result.items()
+    ]
+    title = "Seconds from the start of the process, and times the import of torch"
+    report(result, options.output, title, bars)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,14 @@ fastest form that is as accurate as float32 on this machine::
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from charts import Bar, draw_bars, write_figure
+from charts import Bar, report
+from measuring import new_parser, take_turns
 
 from protorynet import ProtoryNetClassifier, read_table
 from protorynet.encoders import load_encoder
@@ -32,28 +31,27 @@ def measure_fit(
     classifier = ProtoryNetClassifier(encoder, cache=False, on_empty="skip", **settings)
     stages = classifier.fit(texts, labels).model_.training.seconds
     seconds = time.perf_counter() - begin
-    print(f"{encoder}: {seconds:.1f} s", file=sys.stderr, flush=True)
     return {"seconds": seconds, "encoding": seconds - sum(stages.values()), "stages": stages}
 
 
 def main() -> None:
     """Fit with each encoder in turns and print the seconds."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a labelled table")
     parser.add_argument("--encoders", nargs="+", default=["auto", "minilm"])
     parser.add_argument("--device", default="cpu", help="'auto', 'cpu' or 'cuda'")
     parser.add_argument("--training", default="adapter", help="'none', 'adapter' or 'full'")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     table = read_table(options.data, split="train")
     assert table.labels is not None
     settings = {"device": options.device, "encoder_training": options.training}
-    best: dict[str, dict[str, Any]] = {}
-    for _ in range(options.rounds):
-        for name in options.encoders:
-            told = measure_fit(name, list(table.texts), list(table.labels), **settings)
-            best[name] = min(told, best.get(name, told), key=lambda each: float(each["seconds"]))
+    data = (list(table.texts), list(table.labels))
+    ways = {name: partial(measure_fit, name, *data, **settings) for name in options.encoders}
+    best = {
+        name: min(fits, key=lambda fit: float(fit["seconds"]))
+        for name, fits in take_turns(ways, options.rounds).items()
+    }
     first, *others = options.encoders
     result = {
         "documents": len(table),
@@ -65,12 +63,8 @@ def main() -> None:
             name: best[name]["seconds"] / best[first]["seconds"] for name in others
         },
     }
-    print(json.dumps(result, indent=2))
-    if options.json:
-        bars = [
-            Bar(name, told["seconds"], f"{told['seconds']:.0f} s") for name, told in best.items()
-        ]
-        write_figure(options.json, result, draw_bars("Seconds of a training", bars))
+    bars = [Bar(name, fit["seconds"], f"{fit['seconds']:.0f} s") for name, fit in best.items()]
+    report(result, options.output, "Seconds of a training", bars)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,7 @@ and weight, its embedding tables aside. `busy` is the share of the time in which
 
 from __future__ import annotations
 
-import argparse
 import copy
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +19,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, draw_bars, write_figure
+from charts import Bar, report
+from measuring import new_parser, wait
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -173,21 +172,14 @@ def operations_per_second(device: torch.device, *, half: bool, size: int) -> flo
     return 10 * 2 * size**3 / (time.perf_counter() - start)
 
 
-def wait(device: torch.device) -> None:
-    """Wait until a GPU has done what it was given."""
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-
-
 def main() -> None:
     """Run all ways and print their rates."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--data", type=Path, help="a table of texts; made up if not given")
     parser.add_argument("--documents", type=int, default=200)
     parser.add_argument("--steps", type=int, default=100, help="of the slow ways a tenth")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     encoder = load_encoder(options.encoder, device=options.device)
     assert isinstance(encoder, TransformerEncoder)
@@ -233,12 +225,10 @@ def main() -> None:
         "share_of_limit": ours * 6 * weights / limit,
         "threads": torch.get_num_threads(),
     }
-    print(json.dumps(result, indent=2))
-    if options.json:
-        measured = result["tokens_per_second"]
-        bars = [Bar(name, rate, f"{rate:,.0f}/s") for name, rate in measured.items()]
-        figure = draw_bars(f"Tokens per second of full fine-tuning ({result['device']})", bars)
-        write_figure(options.json, result, figure)
+    measured = result["tokens_per_second"]
+    bars = [Bar(name, rate, f"{rate:,.0f}/s") for name, rate in measured.items()]
+    title = f"Tokens per second of full fine-tuning ({result['device']})"
+    report(result, options.output, title, bars)
 
 
 if __name__ == "__main__":

@@ -18,19 +18,17 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from charts import Picture, new_picture, write_figure
+from measuring import measure, new_parser, run_apart, wait
 from numpy.typing import NDArray
 
 from protorynet.encoders import Embeddings, load_encoder
@@ -113,32 +111,33 @@ def run_of(n: int) -> tuple[Run, ProtoryNetwork]:
     return run, ProtoryNetwork(base[:PROTOTYPES].clone(), reader, SETTINGS).to(DEVICE)
 
 
-def timed(work: Callable[[], object]) -> float:
+def time_work(work: Callable[[], object]) -> float:
     """Return how long some work takes."""
-    start = time.perf_counter()
-    work()
-    if DEVICE.type == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - start
+
+    def finish() -> None:
+        work()
+        wait(DEVICE)
+
+    return measure(finish).seconds
 
 
 def filtering(n: int, _: int) -> float:
     """Choose the sentences that may become prototypes."""
     texts = texts_of(n)
-    return timed(lambda: distinct_candidates(texts))
+    return time_work(lambda: distinct_candidates(texts))
 
 
 def encoding(n: int, most: int) -> float:
     """Encode with the default encoder, at most so many sentences, and scale."""
     encoder, texts = load_encoder("auto", device=DEVICE.type), texts_of(n)[:most]
     encoder.encode(texts[:8])
-    return timed(lambda: encoder.encode(texts)) * n / len(texts)
+    return time_work(lambda: encoder.encode(texts)) * n / len(texts)
 
 
 def clustering(n: int, _: int) -> float:
     """Choose the first prototypes by k-medoids."""
     vectors, _ = vectors_of(n)
-    return timed(lambda: k_medoids(vectors, PROTOTYPES, seed=0))
+    return time_work(lambda: k_medoids(vectors, PROTOTYPES, seed=0))
 
 
 def training(n: int, _: int) -> float:
@@ -150,7 +149,7 @@ def training(n: int, _: int) -> float:
     def loss(batch: Any) -> torch.Tensor:
         return batch_loss(network, run.source, batch, run.labels.task)
 
-    return timed(lambda: train_one_epoch(module, run, optimiser, stage, 0, loss))
+    return time_work(lambda: train_one_epoch(module, run, optimiser, stage, 0, loss))
 
 
 def learning_words(n: int, _: int) -> float:
@@ -164,7 +163,7 @@ def learning_words(n: int, _: int) -> float:
         assert bag is not None
         learn_words(bag, fold)
 
-    return timed(work)
+    return time_work(work)
 
 
 def grouping(n: int, _: int) -> float:
@@ -181,7 +180,7 @@ def grouping(n: int, _: int) -> float:
 def projecting(n: int, _: int) -> float:
     """Find the real sentences that stand for the prototypes."""
     run, network = run_of(n)
-    return timed(lambda: project_prototypes(network, run))
+    return time_work(lambda: project_prototypes(network, run))
 
 
 def predicting(n: int, _: int) -> float:
@@ -190,7 +189,7 @@ def predicting(n: int, _: int) -> float:
     vectors, _ = vectors_of(n)
     embeddings = Embeddings(vectors, np.arange(n))
     lengths = np.full(n // SENTENCES, SENTENCES)
-    return timed(lambda: model.read(model.match(embeddings, lengths)))
+    return time_work(lambda: model.read(model.match(embeddings, lengths)))
 
 
 def summarising(n: int, _: int) -> float:
@@ -205,7 +204,7 @@ def summarising(n: int, _: int) -> float:
         some = Embeddings(vectors[sentences], np.arange(len(sentences)))
         learn_automaton(model, model.match(some, lengths[chosen]), model.labels.names[1])
 
-    return timed(work)
+    return time_work(work)
 
 
 def small_model() -> Model:
@@ -234,16 +233,11 @@ STAGES: dict[str, Callable[[int, int], float]] = {
 }
 
 
-def measured(stage: str, n: int, options: argparse.Namespace) -> dict[str, float]:
+def measure_stage(stage: str, n: int, options: argparse.Namespace) -> dict[str, float]:
     """Run one stage at one size in a fresh process."""
-    command = [sys.executable, __file__, "--stage", stage, "--sentences", str(n)]
-    command += ["--encoded", str(options.encoded), "--threads", str(options.threads)]
-    command += ["--device", options.device]
-    environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
-    answer = subprocess.run(
-        command, env=environment, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
-    point: dict[str, float] = json.loads(answer.splitlines()[-1])
+    words = ["--stage", stage, "--sentences", n, "--encoded", options.encoded]
+    words += ["--threads", options.threads, "--device", options.device]
+    point: dict[str, float] = run_apart(__file__, *words, threads=options.threads)
     print(f"{stage:10} {n:>9,} {point['seconds']:9.3f} s {point['peak_mb']:8.0f} MB", flush=True)
     return point
 
@@ -291,15 +285,12 @@ def draw(stages: dict[str, dict[str, Any]]) -> Picture:
 
 def main() -> None:
     """Measure all stages, or one of them at one size in this process."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__, "docs/performance/growth.json")
     parser.add_argument("--large", action="store_true", help="also a million sentences (5 GB)")
     parser.add_argument("--only", choices=list(STAGES), action="append", help="measure only this")
     parser.add_argument("--device", default="cpu", help="'cpu' or 'cuda'")
     parser.add_argument("--threads", type=int, default=2, help="processor cores to use")
     parser.add_argument("--encoded", type=int, default=2_000, help="most sentences to encode")
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs/performance/growth.json"))
     parser.add_argument("--stage", choices=list(STAGES), help=argparse.SUPPRESS)
     parser.add_argument("--sentences", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -313,7 +304,7 @@ def main() -> None:
         return
     sizes = (*SIZES, LARGE) if options.large else SIZES
     stages = {
-        name: summary([measured(name, n, options) for n in sizes])
+        name: summary([measure_stage(name, n, options) for n in sizes])
         for name in options.only or STAGES
     }
     facts = {

@@ -16,17 +16,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from charts import Bar, draw_bars, write_figure
+from charts import Bar, report
 from growth import vectors_of
+from measuring import new_parser, run_apart
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin_min
 
@@ -56,7 +54,7 @@ def sentence_vectors(table: Path, most: int) -> NDArray[np.float32]:
     return vectors
 
 
-def compared(vectors: NDArray[np.float32], k: int, seed: int) -> dict[str, Any]:
+def compare_ways(vectors: NDArray[np.float32], k: int, seed: int) -> dict[str, Any]:
     """Return objective and seconds of the three ways, and their ratios to the full one."""
     n = len(vectors)
     sample = np.sort(np.random.default_rng(seed).choice(n, min(n, SAMPLE), replace=False))
@@ -98,37 +96,29 @@ def large(n: int, k: int) -> dict[str, float]:
 
 def main() -> None:
     """Do both measurements, or the large one in this process."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__, "docs/performance/kmedoids.json")
     parser.add_argument("--data", type=Path, help="a Parquet table with a column `text`")
     parser.add_argument("--compared", type=int, default=15_000, help="sentences to compare on")
     parser.add_argument("--sentences", type=int, default=1_000_000, help="of the large run")
     parser.add_argument("--medoids", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2, help="processor cores to use")
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs/performance/kmedoids.json"))
     parser.add_argument("--large-only", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.large_only:
         print(json.dumps(large(options.sentences, options.medoids)))
         return
-    # A process of its own, so that its peak memory is that of the large run; BLAS reads the
-    # number of threads when it is loaded.
-    command = [sys.executable, __file__, "--large-only", "--sentences", str(options.sentences)]
-    command += ["--medoids", str(options.medoids)]
-    environment = {**os.environ, "OMP_NUM_THREADS": str(options.threads)}
-    answer = subprocess.run(
-        command, env=environment, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
-    result: dict[str, Any] = {"threads": options.threads, "large": json.loads(answer)}
-    print(json.dumps(result["large"]), flush=True)
+    # A process of its own, so that its peak memory is that of the large run.
+    words = ["--large-only", "--sentences", options.sentences, "--medoids", options.medoids]
+    large_run = run_apart(__file__, *words, threads=options.threads)
+    print(json.dumps(large_run), flush=True)
+    result: dict[str, Any] = {"threads": options.threads, "large": large_run}
     if options.data:
         vectors = sentence_vectors(options.data, options.compared)
     else:
         vectors, _ = vectors_of(options.compared)
     runs = []
     for seed in range(3):
-        runs.append(compared(vectors, options.medoids, seed))
+        runs.append(compare_ways(vectors, options.medoids, seed))
         print(json.dumps(runs[-1]), flush=True)
     result["compared"] = {
         "sentences": len(vectors),
@@ -142,7 +132,7 @@ def main() -> None:
     title = "Mean distance to the nearest medoid, against full FasterPAM"
     ratios = [(name, result["compared"][f"{name}_ratio"]) for name in ("sample", "package")]
     bars = [Bar(name, 100 * (ratio - 1), f"{ratio:.4f}") for name, ratio in ratios]
-    write_figure(options.output, result, draw_bars(title, bars))
+    report(result, options.output, title, bars)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,17 @@ after the other::
 
 from __future__ import annotations
 
-import argparse
-import json
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from charts import Bar, draw_bars, write_figure
+from charts import Bar, report
+from measuring import PROGRAM, measure, new_parser
 
 TEXTS = [
     f"We stayed for {number} nights. The room was {'clean' if number % 2 else 'dirty'} when we "
@@ -28,22 +27,13 @@ TEXTS = [
     for number in range(240)
 ]
 LABELS = ["good" if number % 2 else "bad" for number in range(240)]
-RUN = "from protorynet.cli import main; raise SystemExit(main())"
 
 
-def start_up(*words: object, rounds: int = 3) -> float:
-    """Return the least seconds that a command takes from start to end."""
-    best = float("inf")
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-c", RUN, *map(str, words)],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        best = min(best, time.perf_counter() - begin)
-    return best
+def start_up(*words: object) -> float:
+    """Return the least seconds, of three rounds, that a command takes from start to end."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    run = partial(subprocess.run, [*PROGRAM, *map(str, words)], check=True, **quiet)
+    return min(measure(run).seconds for _ in range(3))
 
 
 def latency(predict: Callable[[list[str]], Any]) -> dict[str, float]:
@@ -59,8 +49,7 @@ def latency(predict: Callable[[list[str]], Any]) -> dict[str, float]:
 
 def main() -> None:
     """Train, export, and time all ways."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", type=Path)
+    parser = new_parser(__doc__)
     options = parser.parse_args()
     from protorynet import ProtoryNetClassifier
     from protorynet.inference import export_onnx, open_predictor
@@ -87,18 +76,13 @@ def main() -> None:
                         ),
                         **latency(predictor.predict),
                     }
-    print(json.dumps(result, indent=2))
-    if options.json:
-        bars = [
-            Bar(
-                name,
-                way["seconds_to_first_explanation"],
-                f"{way['seconds_to_first_explanation']:.1f} s, then {way['p50_ms']:.1f} ms",
-            )
-            for name, way in result["ways"].items()
-        ]
-        title = "Seconds to the first explanation, and for one more document"
-        write_figure(options.json, result, draw_bars(title, bars))
+    bars = [
+        Bar(name, seconds, f"{seconds:.1f} s, then {way['p50_ms']:.1f} ms")
+        for name, way in result["ways"].items()
+        for seconds in (way["seconds_to_first_explanation"],)
+    ]
+    title = "Seconds to the first explanation, and for one more document"
+    report(result, options.output, title, bars)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,9 @@ of every process is read from the system::
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,31 +20,17 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from charts import Bar, draw_bars, write_figure
+from charts import Bar, report
+from measuring import PROGRAM, make_reviews, new_parser
 
-PLACES = ["The room", "Our bed", "The breakfast", "The pool", "The lobby", "This hotel", "The bar"]
-GOOD = ["was lovely", "made us smile", "felt clean and warm", "was worth the money"]
-BAD = ["was filthy", "made us angry", "felt cold and loud", "was a waste of money"]
-WHEN = ["on day {}", "in week {}", "for guest {}", "at number {}", "after {} minutes"]
 AT_ONCE = 50_000
 
 
 def make_batch(start: int, count: int) -> pa.RecordBatch:
     """Make some documents; hardly any sentence is like another."""
-    random = np.random.default_rng(start)
-    texts, labels = [], []
-    for number in range(start, start + count):
-        good = number % 2 == 0
-        sentences = [
-            f"{random.choice(PLACES)} {random.choice(GOOD if good else BAD)} "
-            f"{random.choice(WHEN).format(random.integers(10**6))}."
-            for _ in range(2)
-        ]
-        texts.append(" ".join(sentences))
-        labels.append("good" if good else "bad")
+    texts, labels = make_reviews(count, seed=start, sentences=(2, 2))
     return pa.record_batch({"id": range(start, start + count), "text": texts, "label": labels})
 
 
@@ -60,9 +43,7 @@ def make_table(path: Path, documents: int) -> None:
 
 def command(*words: object) -> list[str]:
     """Return a command of the package, run by this Python."""
-    return [sys.executable, "-c", "from protorynet.cli import main; raise SystemExit(main())"] + [
-        str(word) for word in words
-    ]
+    return [*PROGRAM, *map(str, words)]
 
 
 def watch(
@@ -99,10 +80,9 @@ def same_rows(first: Path, second: Path) -> bool:
 
 def main() -> None:
     """Make the documents, predict them twice and compare."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--encoder", default="minilm:static")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -139,15 +119,13 @@ def main() -> None:
             "rows": pq.ParquetFile(broken).metadata.num_rows,
             "cores": os.cpu_count(),
         }
-    print(json.dumps(result, indent=2))
-    if options.json:
-        bars = [
-            Bar("undisturbed", seconds, f"{seconds:.0f} s, {peak:.0f} MB"),
-            Bar("killed half-way", killed[0], f"{killed[0]:.0f} s, {killed[1]:.0f} MB"),
-            Bar("resumed", resumed[0], f"{resumed[0]:.0f} s, {resumed[1]:.0f} MB"),
-        ]
-        title = f"{options.documents:,} documents: seconds and peak memory"
-        write_figure(options.json, result, draw_bars(title, bars))
+    bars = [
+        Bar("undisturbed", seconds, f"{seconds:.0f} s, {peak:.0f} MB"),
+        Bar("killed half-way", killed[0], f"{killed[0]:.0f} s, {killed[1]:.0f} MB"),
+        Bar("resumed", resumed[0], f"{resumed[0]:.0f} s, {resumed[1]:.0f} MB"),
+    ]
+    title = f"{options.documents:,} documents: seconds and peak memory"
+    report(result, options.output, title, bars)
 
 
 if __name__ == "__main__":

@@ -11,18 +11,16 @@ encoder is in bfloat16, as the transformer is, unless `--encoder` says otherwise
 
 from __future__ import annotations
 
-import argparse
-import json
 import resource
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, draw_bars, write_figure
+from charts import Bar, report
+from measuring import best_times, make_reviews, measure, new_parser
 from sklearn.linear_model import LogisticRegression
 
 from protorynet import ProtoryNetClassifier, read_table
@@ -31,47 +29,12 @@ from protorynet.encoders import choose_device, load_encoder, split_variant
 from protorynet.inference import Predictor
 from protorynet_lab.baselines import BagOfWordsClassifier, TransformerClassifier
 
-OPENINGS = ["The room", "Our stay", "The breakfast", "The staff", "The pool", "This hotel"]
-GOOD = ["was lovely and clean", "made us happy", "was the best of all", "felt warm and kind"]
-BAD = ["was dirty and loud", "made us angry", "was the worst of all", "felt cold and rude"]
-TAILS = ["in the {} week", "on day {} of our trip", "and we told the {} clerk", "by half past {}"]
-
-
-def make_documents(count: int) -> tuple[list[str], list[str]]:
-    """Make reviews of 3 to 16 sentences that are hardly ever repeated."""
-    random = np.random.default_rng(0)
-    texts, labels = [], []
-    for number in range(count):
-        good = number % 2 == 0
-        sentences = [
-            f"{random.choice(OPENINGS)} {random.choice(GOOD if good else BAD)} "
-            f"{random.choice(TAILS).format(random.integers(10_000))}."
-            for _ in range(random.integers(3, 17))
-        ]
-        texts.append(" ".join(sentences))
-        labels.append("good" if good else "bad")
-    return texts, labels
-
-
 START = time.perf_counter()
 
 
-def tell(what: str) -> None:
+def log(what: str) -> None:
     """Say what was done, for whoever waits or has to stop this before the end."""
     print(f"{time.perf_counter() - START:6.1f} s: {what}", file=sys.stderr, flush=True)
-
-
-def rates(ways: dict[str, Callable[[], Any]], documents: int, rounds: int) -> dict[str, float]:
-    """Return the documents per second of each way: the best of some rounds taken in turns."""
-    best = dict.fromkeys(ways, float("inf"))
-    for _ in range(rounds):
-        for name, way in ways.items():
-            begin = time.perf_counter()
-            way()
-            seconds = time.perf_counter() - begin
-            tell(f"{name}: {documents / seconds:,.0f} documents a second")
-            best[name] = min(best[name], seconds)
-    return {name: documents / seconds for name, seconds in best.items()}
 
 
 def measure_stages(predictor: Predictor, texts: list[str]) -> dict[str, float]:
@@ -105,14 +68,13 @@ def measure_stages(predictor: Predictor, texts: list[str]) -> dict[str, float]:
 
 def main() -> None:
     """Train everything on some documents, then time the prediction of others."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--device", default="auto", help="'auto', 'cpu' or 'cuda'")
     parser.add_argument("--encoder", help="minilm, on a GPU minilm:bf16, if not given")
     parser.add_argument("--data", type=Path, help="a labelled table; made up if not given")
     parser.add_argument("--documents", type=int, default=1_000, help="documents to predict")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--staged", type=int, default=1_000, help="documents of the stages")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.data:
         table = read_table(options.data)
@@ -122,7 +84,7 @@ def main() -> None:
         texts = [table.texts[row] for row in chosen]
         labels: list[Any] = [table.labels[row] for row in chosen]
     else:
-        texts, labels = make_documents(options.documents + 400)
+        texts, labels = make_reviews(options.documents + 400, sentences=(3, 16))
     seen, known, unseen = texts[:400], labels[:400], texts[400:]
 
     device = choose_device(options.device)
@@ -130,18 +92,18 @@ def main() -> None:
     name = options.encoder or ("minilm:bf16" if on_gpu else "minilm")
     encoder = load_encoder(name, device=options.device)
     settings = {"device": options.device}
-    tell(f"{len(unseen)} documents to predict, encoder {name}")
+    log(f"{len(unseen)} documents to predict, encoder {name}")
     ours = ProtoryNetClassifier(encoder, cache=False, on_empty="skip", **settings).fit(seen, known)
-    tell("ours has learned")
+    log("ours has learned")
     base = split_variant(name)[0]
     # It need not know much: what it says is not looked at.
     whole = TransformerClassifier(encoder=base, epochs=1, **settings).fit(seen[:64], known[:64])
     bag = BagOfWordsClassifier().fit(seen, known)
     line = LogisticRegression(max_iter=1000).fit(encoder.encode(seen), known)
-    tell("the others have learned")
+    log("the others have learned")
     sentences = sorted(set(split_documents(unseen).texts), key=len, reverse=True)
 
-    measured = rates(
+    best = best_times(
         {
             "encoder alone": lambda: encoder.encode(sentences),
             "ours": lambda: ours.predict(unseen),
@@ -149,14 +111,11 @@ def main() -> None:
             "embedding and logistic regression": lambda: line.predict(encoder.encode(unseen)),
             "bag of words": lambda: bag.predict(unseen),
         },
-        len(unseen),
         options.rounds,
     )
+    measured = {name: len(unseen) / times.seconds for name, times in best.items()}
     one = unseen[:30]
-    begin = time.perf_counter()
-    for text in one:
-        ours.predict([text])
-    milliseconds = 1000 * (time.perf_counter() - begin) / len(one)
+    milliseconds = 1000 * measure(lambda: [ours.predict([text]) for text in one]).seconds / len(one)
     result = {
         "encoder": encoder.name,
         "device": torch.cuda.get_device_name(device) if on_gpu else "cpu",
@@ -174,11 +133,9 @@ def main() -> None:
         "seconds_of_the_stages": measure_stages(ours.predictor, unseen[: options.staged]),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
-    print(json.dumps(result, indent=2))
-    if options.json:
-        bars = [Bar(name, rate, f"{rate:,.0f}/s") for name, rate in measured.items()]
-        figure = draw_bars("Documents per second (logarithmic)", bars, logarithmic=True)
-        write_figure(options.json, result, figure)
+    bars = [Bar(name, rate, f"{rate:,.0f}/s") for name, rate in measured.items()]
+    title = "Documents per second (logarithmic)"
+    report(result, options.output, title, bars, logarithmic=True)
 
 
 if __name__ == "__main__":

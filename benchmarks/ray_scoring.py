@@ -2,7 +2,7 @@
 
 A small model with the default encoder scores made-up reviews, no sentence of which occurs twice:
 in one process with 1 and 2 threads, and by Ray on this machine with 1 and 2 workers. Rates are
-those once all is loaded; starting is told apart, as is memory (proportional set size, Linux)::
+those once all is loaded; starting is counted apart, as is memory (proportional set size, Linux)::
 
     python benchmarks/ray_scoring.py [--documents 4000] [--json docs/performance/ray.json]
 """
@@ -13,10 +13,7 @@ import argparse
 import json
 import os
 import platform
-import random
 import secrets
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -25,35 +22,21 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from charts import Bar, draw_bars, write_figure
+from charts import Bar, report
+from measuring import make_reviews, new_parser, run_apart
 
-THINGS = ["room", "bed", "breakfast", "pool", "staff", "view", "lobby", "shower"]
-WORDS = ["lovely", "dirty", "clean", "awful", "wonderful", "broken", "perfect", "noisy"]
 WORKER = b"ray::MapWorker"
 
 
-def make_reviews(count: int) -> list[str]:
-    """Make reviews of 3 to 9 sentences of 8 to 20 words."""
-    draw = random.Random(0)  # noqa: S311
-
-    def sentence(number: int) -> str:
-        more = " ".join(draw.choice(THINGS + WORDS) for _ in range(draw.randint(2, 14)))
-        return f"The {draw.choice(THINGS)} of house {number} was {draw.choice(WORDS)} {more}."
-
-    return [
-        " ".join(sentence(number) for _ in range(draw.randint(3, 9))) for number in range(count)
-    ]
-
-
 def prepare(folder: Path, documents: int) -> None:
-    """Train a model and write the table to score."""
+    """Train a model, and write the table to score: sentences of 8 to 20 words."""
     from protorynet import ProtoryNetClassifier, Settings
 
-    texts = [f"The {a} was {b}. I say {b}." for a in THINGS for b in WORDS]
-    labels = ["good" if WORDS.index(b) % 2 == 0 else "bad" for _ in THINGS for b in WORDS]
+    texts, labels = make_reviews(64, sentences=(2, 2))
     settings = Settings(epochs=2, retrain_epochs=2, n_prototypes=20)
     ProtoryNetClassifier(settings=settings).fit(texts, labels).save(folder / "model")
-    table = pa.table({"review": make_reviews(documents)})
+    reviews, _ = make_reviews(documents, seed=1, sentences=(3, 9), more_words=(1, 13))
+    table = pa.table({"review": reviews})
     pq.write_table(table, folder / "reviews.parquet")
 
 
@@ -139,26 +122,20 @@ def _memory(process: str) -> float:
 
 def in_a_process(what: str, folder: Path, count: int) -> dict[str, float]:
     """Measure in a fresh process, so that nothing is loaded or started before."""
-    command = [sys.executable, __file__, "--measure", what, str(folder), str(count)]
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": str(count if what == "here" else 1),
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": secrets.token_hex(16),
-        "RAY_USAGE_STATS_ENABLED": "0",
-    }
-    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if answer.returncode:
-        raise SystemExit(answer.stderr)
-    measured: dict[str, float] = json.loads(answer.stdout.splitlines()[-1])
+    measured: dict[str, float] = run_apart(
+        *(__file__, "--measure", what, folder, count),
+        threads=count if what == "here" else 1,
+        RAY_AUTH_MODE="token",
+        RAY_AUTH_TOKEN=secrets.token_hex(16),
+        RAY_USAGE_STATS_ENABLED="0",
+    )
     return {name: round(value, 2) for name, value in measured.items()}
 
 
 def main() -> None:
     """Measure all, print it, and write it where asked."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = new_parser(__doc__)
     parser.add_argument("--documents", type=int, default=4_000)
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
@@ -184,14 +161,12 @@ def main() -> None:
         "ray_2_to_here_2": round(rate["ray_2"] / rate["here_2"], 3),
         "ray_2_to_ray_1": round(rate["ray_2"] / rate["ray_1"], 3),
     }
-    print(json.dumps(result, indent=2))
-    if given.json:
-        names = {"here": "one process, {} thread(s)", "ray": "Ray, {} worker(s)"}
-        bars = [
-            Bar(names[what].format(count), value, f"{value:,.0f}/s")
-            for (what, _, count), value in ((key.partition("_"), rate[key]) for key in rate)
-        ]
-        write_figure(given.json, result, draw_bars("Documents per second", bars))
+    names = {"here": "one process, {} thread(s)", "ray": "Ray, {} worker(s)"}
+    bars = [
+        Bar(names[what].format(count), value, f"{value:,.0f}/s")
+        for (what, _, count), value in ((key.partition("_"), rate[key]) for key in rate)
+    ]
+    report(result, given.output, "Documents per second", bars)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ first layers, so that a run takes minutes on a CPU::
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import statistics
@@ -21,15 +20,14 @@ from typing import Any
 
 import pandas as pd
 import torch
-from charts import Bar, draw_bars, write_figure
+from charts import Bar, report
+from measuring import new_parser
 from safetensors.torch import load_file, save_file
 
 from protorynet import ProtoryNetClassifier, Settings
 from protorynet.encoders import load_encoder
 from protorynet.inference import ray_session
 from protorynet.ray_training import fit_with_ray
-
-RESULT = Path(__file__).parents[1] / "docs" / "performance" / "ray-training.json"
 
 
 def cut_encoder(name: str, layers: int, folder: Path) -> Path:
@@ -78,7 +76,7 @@ def summary(runs: list[dict[str, float]]) -> dict[str, Any]:
 
 def main() -> None:
     """Train in all ways with every seed, and print seconds and accuracies."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__, "docs/performance/ray-training.json")
     parser.add_argument("--data", type=Path, required=True, help="text, label and split")
     parser.add_argument("--documents", type=int, default=400)
     parser.add_argument("--test-documents", type=int, default=400)
@@ -87,7 +85,6 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--json", type=Path, default=RESULT)
     options = parser.parse_args()
     table = pd.read_parquet(options.data)
     train_set = table[table.split == "train"].sample(options.documents, random_state=0)
@@ -141,7 +138,7 @@ def main() -> None:
         )
         for way, figures in result["ways"].items()
     ]
-    write_figure(options.json, result, draw_bars("Seconds of training", bars))
+    report(result, options.output, "Seconds of training", bars)
 
 
 if __name__ == "__main__":

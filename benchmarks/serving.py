@@ -1,15 +1,15 @@
 """A server under 50 concurrent clients, with requests computed together and one by one.
 
 Two servers of the same model are measured one after the other: as they are by default, and with
-every request computed alone. Clients send made-up reviews, no sentence of which occurs twice, and
-ask again as soon as they are answered. Clients and server share the machine's cores::
+every request computed alone. Clients send made-up reviews, hardly a sentence of which
+occurs twice, and ask again as soon as they are answered. Clients and server share the machine's
+cores::
 
     python benchmarks/serving.py [--clients 50] [--seconds 60] [--model FOLDER] [--json FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import multiprocessing
@@ -26,13 +26,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from charts import Bar, Picture, draw_bars, write_figure
+from charts import Bar, report
+from measuring import make_review, make_reviews, new_parser
 
 from protorynet.server import Limits, ServerConfig, serve
 
-THINGS = ("room", "bed", "hotel", "pool", "staff", "view", "breakfast", "shower", "lobby", "bar")
-GOOD = ("lovely", "clean", "perfect", "friendly", "quiet", "wonderful")
-BAD = ("dirty", "awful", "broken", "noisy", "rude", "horrible")
+SENTENCES = (1, 3)  # of a review
 ALONE = Limits(window_seconds=0.0, max_batch_characters=1)
 
 
@@ -59,27 +58,13 @@ class Measured:
         }
 
 
-def make_review(draw: random.Random) -> str:
-    """Make a review of one to three sentences."""
-    words = draw.choice((GOOD, BAD))
-    return " ".join(
-        f"The {draw.choice(THINGS)} of {draw.choice(THINGS)} {draw.randrange(10**6)} "
-        f"was {draw.choice(words)}."
-        for _ in range(draw.randint(1, 3))
-    )
-
-
 def train(folder: Path) -> Path:
     """Train a small model with the encoder that comes with the package."""
     from protorynet import ProtoryNetClassifier, Settings
 
-    draw = random.Random(0)  # noqa: S311
-    texts = [make_review(draw) for _ in range(200)]
-    labels = ["good" if any(word in text for word in GOOD) else "bad" for text in texts]
     settings = Settings(epochs=3, retrain_epochs=3, n_prototypes=20, max_prototypes=20)
-    ProtoryNetClassifier(settings=settings, device="cpu", cache=False).fit(texts, labels).save(
-        folder / "model"
-    )
+    classifier = ProtoryNetClassifier(settings=settings, device="cpu", cache=False)
+    classifier.fit(*make_reviews(200, sentences=SENTENCES)).save(folder / "model")
     return folder / "model"
 
 
@@ -122,7 +107,11 @@ async def client(port: int, seed: int, until: float, options: Any, measured: Mea
     draw = random.Random(seed)  # noqa: S311
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while time.perf_counter() < until:
-        body = json.dumps({"texts": [make_review(draw) for _ in range(options.texts)]}).encode()
+        texts = [
+            make_review(draw, is_good=draw.random() < 0.5, sentences=SENTENCES)
+            for _ in range(options.texts)
+        ]
+        body = json.dumps({"texts": texts}).encode()
         start = time.perf_counter()
         writer.write(
             f"POST /v1/models/model/{options.ask} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
@@ -155,30 +144,15 @@ async def ask_all(port: int, options: Any) -> dict[str, Any]:
     return measured.summary(time.perf_counter() - start, options.texts)
 
 
-def draw(result: dict[str, Any]) -> Picture:
-    """Draw the requests per second with and without batches."""
-    names = {"batched": "batched", "one_by_one": "one by one"}
-    bars = [
-        Bar(
-            name,
-            result[key]["requests_per_second"],
-            f"{result[key]['requests_per_second']:.0f}/s, p95 {result[key]['p95_ms']:.0f} ms",
-        )
-        for key, name in names.items()
-    ]
-    return draw_bars(f"Requests per second, {result['clients']} clients", bars)
-
-
 def main() -> None:
     """Measure both servers, and print what clients saw."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--texts", type=int, default=1, help="texts per request")
     parser.add_argument("--ask", choices=("predict", "explain"), default="predict")
     parser.add_argument("--model", type=Path)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         model = options.model or train(Path(folder))
@@ -196,9 +170,12 @@ def main() -> None:
         "ratio": batched["requests_per_second"] / alone["requests_per_second"],
         "cores": len(os.sched_getaffinity(0)),
     }
-    print(json.dumps(result, indent=2))
-    if options.json:
-        write_figure(options.json, result, draw(result))
+    bars = [
+        Bar(name, rate, f"{rate:.0f}/s, p95 {seen['p95_ms']:.0f} ms")
+        for name, seen in (("batched", batched), ("one by one", alone))
+        for rate in (seen["requests_per_second"],)
+    ]
+    report(result, options.output, f"Requests per second, {options.clients} clients", bars)
 
 
 if __name__ == "__main__":

@@ -13,17 +13,16 @@ did before each condition, over the last minute.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from charts import Bar, draw_bars, write_figure
+from charts import Bar, report
+from measuring import new_parser, run_apart, take_turns
 
 FIT = """
 import json, sys, time
@@ -46,12 +45,7 @@ print(json.dumps({"seconds": seconds, "accuracy": model.model_.training.validati
 
 def fit(documents: int, threads: int | None, data: list[str]) -> dict[str, Any]:
     """Fit in a process of its own, and return what it measured."""
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    if threads is not None:
-        environment["OMP_NUM_THREADS"] = str(threads)
-    words = [sys.executable, "-c", FIT, str(documents), *data]
-    done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = run_apart("-c", FIT, documents, *data, threads=threads)
     return found
 
 
@@ -73,15 +67,13 @@ def compare(
 ) -> dict[str, Any]:
     """Let all numbers of threads take turns."""
     load = os.getloadavg()[0]
-    ways: dict[str, int | None] = {"default": None} | {str(count): count for count in counts}
-    best: dict[str, dict[str, Any]] = {}
+    numbers: dict[str, int | None] = {"default": None} | {str(count): count for count in counts}
+    ways = {name: partial(fit, documents, number, data) for name, number in numbers.items()}
     with busy_cores(is_busy):
-        for _ in range(rounds):
-            for name, threads in ways.items():
-                found = fit(documents, threads, data)
-                if name not in best or found["seconds"]["all"] < best[name]["seconds"]["all"]:
-                    best[name] = found
-                print(documents, is_busy, name, found["seconds"]["all"], file=sys.stderr)
+        best = {
+            name: min(fits, key=lambda each: float(each["seconds"]["all"]))
+            for name, fits in take_turns(ways, rounds).items()
+        }
     by_hand = min(best[str(count)]["seconds"]["all"] for count in counts)
     default = best["default"]["seconds"]["all"]
     measured = {"threads": best, "default_against_best": default / by_hand, "load": load}
@@ -90,11 +82,10 @@ def compare(
 
 def main() -> None:
     """Measure idle and busy, small and less small."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--data", help="a labelled table; the installed movie reviews if not given")
     parser.add_argument("--documents", type=int, nargs="+", default=[200])
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     data = [options.data] if options.data else []
     cores = len(os.sched_getaffinity(0))
@@ -107,18 +98,16 @@ def main() -> None:
             for is_busy in (False, True)
         ],
     }
-    print(json.dumps(result, indent=2))
-    if options.json:
-        bars = [
-            Bar(
-                f"{each['documents']:,} documents{', busy' * each['beside_busy_cores']}: {name}",
-                way["seconds"]["all"],
-                f"{way['seconds']['all']:.0f} s",
-            )
-            for each in result["fits"]
-            for name, way in each["threads"].items()
-        ]
-        write_figure(options.json, result, draw_bars("Seconds of a fit, by threads", bars))
+    bars = [
+        Bar(
+            f"{each['documents']:,} documents{', busy' * each['beside_busy_cores']}: {name}",
+            way["seconds"]["all"],
+            f"{way['seconds']['all']:.0f} s",
+        )
+        for each in result["fits"]
+        for name, way in each["threads"].items()
+    ]
+    report(result, options.output, "Seconds of a fit, by threads", bars)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,12 @@ with the same network, on the same random embeddings and the same machine::
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from charts import Bar, Picture, draw_bars, write_figure
+from charts import Bar, report
+from measuring import new_parser, wait
 from torch import Tensor
 
 from protorynet.network import Adapter, ProtoryNetwork, Reader
@@ -74,43 +71,30 @@ def seconds_per_document(
     return (time.perf_counter() - start) / done
 
 
-def wait(device: torch.device) -> None:
-    """Wait until a GPU has done what it was given."""
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-
-
-def draw(result: dict[str, Any]) -> Picture:
-    """Draw how long a document takes in both ways."""
-    batched, single = result["batched_ms_per_document"], result["one_step_per_document_ms"]
-    bars = [
-        Bar("batched", batched, f"{batched:.3f} ms"),
-        Bar("one step per document", single, f"{single:.1f} ms, {result['ratio']:.0f} times"),
-    ]
-    return draw_bars(f"Milliseconds of training per document ({result['device']})", bars)
-
-
 def main() -> None:
     """Run both ways and print the ratio."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--documents", type=int, default=8192)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     settings = Settings()
     base, corpus = make_corpus(options.documents, seed=0, device=options.device)
-    batched = seconds_per_document(base, corpus, settings, settings.batch_size, options.documents)
-    single = seconds_per_document(base, corpus, settings, 1, 300)
+    size, count = settings.batch_size, options.documents
+    batched = 1000 * seconds_per_document(base, corpus, settings, size, count)
+    single = 1000 * seconds_per_document(base, corpus, settings, 1, 300)
     result = {
-        "batched_ms_per_document": batched * 1000,
-        "one_step_per_document_ms": single * 1000,
+        "batched_ms_per_document": batched,
+        "one_step_per_document_ms": single,
         "ratio": single / batched,
         "device": options.device,
         "threads": torch.get_num_threads(),
     }
-    print(json.dumps(result, indent=2))
-    if options.json:
-        write_figure(options.json, result, draw(result))
+    bars = [
+        Bar("batched", batched, f"{batched:.3f} ms"),
+        Bar("one step per document", single, f"{single:.1f} ms, {single / batched:.0f} times"),
+    ]
+    title = f"Milliseconds of training per document ({options.device})"
+    report(result, options.output, title, bars)
 
 
 if __name__ == "__main__":

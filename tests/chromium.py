@@ -23,19 +23,28 @@ needs_browser = pytest.mark.skipif(
 )
 
 
-def watch(page: Any) -> tuple[list[str], list[str]]:
-    """Return what a page complains of and what it asks for, from now on."""
-    complaints: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    return complaints, asked
+class Window:
+    """A window of the browser, what its pages complain of, and what they ask for."""
 
+    def __init__(self, browser: Any, *, width: int = 1280, height: int = 900, **options: Any):
+        viewport = {"width": width, "height": height}
+        self.context = browser.new_context(viewport=viewport, **options)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
 
-def violations(page: Any) -> list[str]:
-    """Return what axe finds, each with the first place of it."""
-    from axe_playwright_python.sync_playwright import Axe
+    def check_access(self) -> None:
+        """Fail where axe finds something, each with the first place of it, or the page is wider.
 
-    found = Axe().run(page).response["violations"]
-    return [f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:300]}" for each in found]
+        axe is a script, which pages that forbid scripts let in only with `bypass_csp`.
+        """
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.page).response["violations"]
+        places = [(each["id"], each["help"], each["nodes"][0]["html"][:300]) for each in found]
+        assert places == []
+        root = "document.documentElement"
+        assert self.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")

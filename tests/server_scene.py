@@ -117,11 +117,12 @@ class Running:
 
 
 @contextmanager
-def running(config: ServerConfig, app: FastAPI | None = None) -> Iterator[Running]:
+def running(config: ServerConfig | uvicorn.Config) -> Iterator[Running]:
     """Serve with uvicorn in a thread, on a free port."""
-    app = create_app(config) if app is None else app
+    if isinstance(config, ServerConfig):
+        config = http_settings(create_app(config))
     listener = listen("127.0.0.1", 0)
-    server = uvicorn.Server(http_settings(app))
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
@@ -130,7 +131,7 @@ def running(config: ServerConfig, app: FastAPI | None = None) -> Iterator[Runnin
             time.sleep(0.005)
         url = address_of("127.0.0.1", listener)
         with httpx.Client(base_url=url, timeout=60) as client:
-            yield Running(url, client, app)
+            yield Running(url, client, config.app)
     finally:
         server.should_exit = True
         thread.join(30)

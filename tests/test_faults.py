@@ -48,7 +48,7 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "nothing"
 
 
-def saved(path: Path) -> Any:
+def names_in(path: Path) -> Any:
     """A model directory is whole, or there is none."""
     model, _ = load_model(path)
     return [item.name for item in model.prototypes]
@@ -60,7 +60,7 @@ def saving(models) -> Scenario:
         lambda folder: old.save(folder / "model"),
         lambda folder: new.save(folder / "model"),
         lambda folder: (
-            digest(folder / "model" / "model.safetensors") + str(saved(folder / "model"))
+            digest(folder / "model" / "model.safetensors") + str(names_in(folder / "model"))
         ),
     )
 
@@ -68,7 +68,7 @@ def saving(models) -> Scenario:
 def editing(models) -> Scenario:
     def edit(folder: Path) -> None:
         model = ProtoryNetClassifier.load(folder / "model", encoder=ENCODER, device="cpu")
-        if saved(folder / "model")[0] != "First":
+        if names_in(folder / "model")[0] != "First":
             first = model.prototypes_[0].id
             model.edit(rename={first: "First"})
             model.save(folder / "model")
@@ -76,7 +76,7 @@ def editing(models) -> Scenario:
     return Scenario(
         lambda folder: models[0].save(folder / "model"),
         edit,
-        lambda folder: saved(folder / "model"),
+        lambda folder: names_in(folder / "model"),
     )
 
 
@@ -91,7 +91,7 @@ def fitting(models, quick, reviews) -> Scenario:
     return Scenario(
         lambda folder: models[0].save(folder / "model"),
         fit,
-        lambda folder: [saved(folder / "model"), digest(folder / "model" / "model.safetensors")],
+        lambda folder: [names_in(folder / "model"), digest(folder / "model" / "model.safetensors")],
     )
 
 

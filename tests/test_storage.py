@@ -1,7 +1,6 @@
 """The model directory: it comes back the same, and no damage to it goes unnoticed."""
 
 import copy
-import hashlib
 import json
 import random
 import shutil
@@ -15,11 +14,11 @@ import pytest
 import torch
 from safetensors.torch import load as load_tensors, save as save_tensors
 
+from forging import forge
 from protorynet import ProtoryNetClassifier
 from protorynet.encoders import load_encoder, stack_sequences
 from protorynet.errors import EncoderError, InputError, ModelFormatError
 from protorynet.model import Model
-from protorynet.records import digest_values
 from protorynet.report import model_card
 from protorynet.storage import FORMAT_VERSION, is_model_directory, load_model, save_model
 
@@ -75,34 +74,6 @@ def listing(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
-
-
-def write_config(path: Path, config: dict[str, Any], *, sign: bool = False) -> None:
-    """Write a configuration; `sign` mends its checksum, as a forger would."""
-    if sign:
-        config["sha256"]["config.json"] = digest_values(config)
-    (path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-
-
-def edit_config(path: Path, change: Callable[[Any], object]) -> None:
-    config = json.loads((path / "config.json").read_bytes())
-    change(config)
-    write_config(path, config)
-
-
-def replace_file(path: Path, name: str, content: bytes) -> None:
-    """Put another file into a model directory, with its checksum."""
-    (path / name).write_bytes(content)
-    edit_config(
-        path, lambda config: config["sha256"].update({name: hashlib.sha256(content).hexdigest()})
-    )
-
-
-def edit_json(path: Path, name: str, change: Callable[[Any], object]) -> None:
-    """Change a JSON file of a model, with its checksum."""
-    values = json.loads((path / name).read_bytes())
-    change(values)
-    replace_file(path, name, json.dumps(values).encode())
 
 
 def test_a_loaded_model_predicts_and_explains_the_same(fitted, saved, encoder, unseen_reviews):
@@ -227,7 +198,7 @@ def test_a_forged_configuration_is_refused_by_what_is_wrong(folder, change, reas
     config = json.loads((path / "config.json").read_bytes())
     changed = {**change, "settings": {**config["settings"], **change.get("settings", {})}}
     config = {key: value for key, value in {**config, **changed}.items() if value is not GONE}
-    write_config(path, config, sign=True)
+    forge(path, "config.json", json.dumps(config).encode())
     with pytest.raises(ModelFormatError, match=reason):
         load_model(path)
 
@@ -243,7 +214,7 @@ def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from leaves(value, (*path, key))
 
 
-def forged(original: Any, ways: list[tuple[Any, ...]]) -> Iterator[Any]:
+def forge_values(original: Any, ways: list[tuple[Any, ...]]) -> Iterator[Any]:
     """Yield copies of a tree in each of which one value is another, or gone: by turns some odd."""
     for number, (*above, last) in enumerate(ways):
         for value in ODD[number % 4 :: 4]:
@@ -280,8 +251,8 @@ def test_a_forged_configuration_is_refused_or_of_use(broken):
     """Right checksums do not make wrong values pass."""
     original = json.loads((broken / "config.json").read_bytes())
     ways = [way for way in leaves(original) if way[0] not in ("format_version", "sha256")]
-    for config in forged(original, ways):
-        write_config(broken, config, sign=True)
+    for config in forge_values(original, ways):
+        forge(broken, "config.json", json.dumps(config).encode())
         check_use(broken)
 
 
@@ -292,8 +263,8 @@ def test_forged_prototypes_and_edits_are_refused_or_of_use(folder, name, request
     path = request.getfixturevalue(folder)
     original = json.loads((path / name).read_bytes())
     ways = [way for way in leaves(original) if all(key in (0, 1) for key in way[1::2])]
-    for values in forged(original, ways):
-        replace_file(path, name, json.dumps(values).encode())
+    for values in forge_values(original, ways):
+        forge(path, name, json.dumps(values).encode())
         check_use(path)
 
 
@@ -327,7 +298,7 @@ def test_forged_weights_and_states_are_refused(broken, damaged, name, change):
     path = damaged if name in EDIT_FILES else broken
     tensors = load_tensors((path / name).read_bytes())
     change(tensors)
-    replace_file(path, name, save_tensors(tensors))
+    forge(path, name, save_tensors(tensors))
     with pytest.raises(ModelFormatError):
         load_model(path)
 
@@ -375,7 +346,9 @@ def test_a_log_of_edits_cannot_be_added_or_hidden(edited, broken, damaged):
         load_model(broken)
     for name in EDIT_FILES:
         (damaged / name).unlink()
-    edit_config(damaged, lambda config: config.pop("edits"))
+    config = json.loads((damaged / "config.json").read_bytes())
+    del config["edits"]
+    (damaged / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelFormatError, match=r"config\.json was changed"):
         load_model(damaged)
 
@@ -398,7 +371,7 @@ def test_a_log_of_edits_cannot_be_added_or_hidden(edited, broken, damaged):
     ],
 )
 def test_forged_automata_and_states_are_refused(damaged, name, change, reason):
-    edit_json(damaged, f"{name}.json", change)
+    forge(damaged, f"{name}.json", change)
     with pytest.raises(ModelFormatError, match=reason):
         load_model(damaged)
 
@@ -425,7 +398,7 @@ def pattern(**changes: Any) -> Callable[[Any], object]:
     ],
 )
 def test_a_broken_automaton_is_refused(broken, change):
-    edit_json(broken, "automata.json", lambda values: change(values["automata"][0]))
+    forge(broken, "automata.json", lambda values: change(values["automata"][0]))
     with pytest.raises(ModelFormatError, match="the automaton is not valid: "):
         load_model(broken)
 

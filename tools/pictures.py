@@ -87,9 +87,9 @@ def serving(model: Path) -> Iterator[str]:
     command = [*PROGRAM, "serve", str(model), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:  # noqa: S603
         assert server.stderr is not None
-        told = (ADDRESS.search(line) for line in server.stderr)
+        announced = (ADDRESS.search(line) for line in server.stderr)
         try:
-            yield next(found[0] for found in told if found)
+            yield next(found[0] for found in announced if found)
         finally:
             server.terminate()
 

@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 _ROOT, _EXTRAS = "protorynet", ("demo", "excel", "onnx", "png", "server")
 
 
-def needed() -> dict[str, Distribution]:
+def find_dependencies() -> dict[str, Distribution]:
     """Return the installed distributions that the package needs, by name."""
     found: dict[str, Distribution] = {}
     waiting: list[tuple[str, tuple[str, ...]]] = [(_ROOT, _EXTRAS), ("protorynet-lab", ())]
@@ -39,7 +39,7 @@ def needed() -> dict[str, Distribution]:
 
 def bill_of_materials() -> dict[str, Any]:
     """Return the distributions as a CycloneDX document."""
-    found = needed()
+    found = find_dependencies()
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",

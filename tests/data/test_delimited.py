@@ -1,7 +1,6 @@
 import csv
 import gzip
 import io
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -19,16 +18,6 @@ VALUE = st.one_of(
         ["NA", "null", "None", "nan", "N/A", "#N/A", "1", "-1.5", "true", "007", "1e5"]
     ),
 ).filter(lambda value: value and not value.isspace())
-
-
-@pytest.fixture
-def write(tmp_path):
-    def _write(content: str | bytes, name: str = "a.csv") -> Path:
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return _write
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -51,7 +40,7 @@ def test_texts_are_what_python_s_csv_module_reads(write, rows, delimiter, line_e
     writer = csv.writer(file, delimiter=delimiter, lineterminator=line_end, quoting=quoting)
     writer.writerows([("first", "second"), *rows])
     content = ("\ufeff" if bom else "") + file.getvalue()
-    path = write(content, "a.csv" if delimiter == "," else "a.tsv")
+    path = write("a.csv" if delimiter == "," else "a.tsv", content)
     file.seek(0)
     expected = list(csv.reader(file, delimiter=delimiter))[1:]
     read = [read_table(path, text=name, labelled=False).texts for name in ("first", "second")]
@@ -75,11 +64,11 @@ def test_texts_are_what_python_s_csv_module_reads(write, rows, delimiter, line_e
 )
 def test_kinds_of_labels_are_inferred(write, values, labels):
     rows = "".join(f"some text,{value}\n" for value in values)
-    read = read_table(write("text,label\n" + rows)).labels
+    read = read_table(write("a.csv", "text,label\n" + rows)).labels
     assert read == labels
     assert [type(label) for label in read] == [type(label) for label in labels]
     # Kinds are those of the whole file, so that they are the same in every split.
-    path = write("text,label,split\na,1,train\nb,x,test\n")
+    path = write("a.csv", "text,label,split\na,1,train\nb,x,test\n")
     assert read_table(path, split="train").labels == ("1",)
 
 
@@ -88,7 +77,7 @@ def test_a_row_of_20_megabytes_is_read_everywhere(write, name):
     texts = ["a", "word, " * 3_500_000, "b"]
     rows = pd.DataFrame({"text": texts, "label": [1, 2, 3]})
     as_json = rows.to_json(orient="records", lines=True)
-    path = write(rows.to_csv(index=False) if name == "a.csv" else as_json, name)
+    path = write(name, rows.to_csv(index=False) if name == "a.csv" else as_json)
     assert read_table(path).texts == tuple(texts)
     chunks = open_stream([str(path)], text="text").chunks(first=1)
     assert [text for chunk in chunks for text in chunk.batch["text"].to_pylist()] == texts[1:]
@@ -97,7 +86,7 @@ def test_a_row_of_20_megabytes_is_read_everywhere(write, name):
 def test_newlines_in_quotes_survive_the_edges_of_blocks(write):
     row = '"A review of ""this"",\nand that, – which is here to fill a block.",pos\n'
     count = 2 * BLOCK_BYTES // len(row)
-    table = read_table(write("text,label\n" + row * count))
+    table = read_table(write("a.csv", "text,label\n" + row * count))
     assert len(table) == count
     assert set(table.texts) == {'A review of "this",\nand that, – which is here to fill a block.'}
 
@@ -117,7 +106,7 @@ def test_newlines_in_quotes_survive_the_edges_of_blocks(write):
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_a_file_of_another_kind_is_told(write, content, message, name):
     with pytest.raises(TableError, match=message):
-        read_table(write(content, name))
+        read_table(write(name, content))
 
 
 LATIN = ("text,label\n" + "ok,1\n" * 10_000 + "café,2\n").encode("latin-1")
@@ -143,14 +132,14 @@ LATIN = ("text,label\n" + "ok,1\n" * 10_000 + "café,2\n").encode("latin-1")
 )
 def test_a_file_that_is_no_good_table_says_why(write, content, message):
     with pytest.raises(TableError, match=message):
-        read_table(write(content))
+        read_table(write("a.csv", content))
 
 
 def test_a_compressed_file_that_is_damaged_or_not_compressed_is_refused(write):
     with pytest.raises(TableError, match="cannot be read: Not a gzipped file"):
-        read_table(write("text,label\na,b\n", "a.csv.gz"))
+        read_table(write("a.csv.gz", "text,label\na,b\n"))
     rows = "".join(f"review number {index},good\n" for index in range(20_000))
     packed = bytearray(gzip.compress(("text,label\n" + rows).encode()))
     packed[len(packed) // 2] ^= 0xFF
     with pytest.raises(TableError, match="cannot be read"):
-        read_table(write(bytes(packed), "a.csv.gz"))
+        read_table(write("a.csv.gz", packed))

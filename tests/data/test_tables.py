@@ -23,17 +23,6 @@ CONTENTS = {
 }
 
 
-@pytest.fixture
-def write(tmp_path):
-    def _write(name: str, content: str | bytes) -> Path:
-        path = tmp_path / name
-        raw = content.encode() if isinstance(content, str) else content
-        path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
-        return path
-
-    return _write
-
-
 def frame(**columns) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
@@ -44,11 +33,12 @@ SPLIT = frame(text=list("abcd"), label=[1, 2, 1, 2], Split=["train", "test", "tr
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("form", ["a.{}", "A.{}.gz"])
+@pytest.mark.parametrize(("form", "pack"), [("a.{}", bytes), ("A.{}.gz", gzip.compress)])
 @pytest.mark.parametrize("ending", ["csv", "CSV", "tsv", "jsonl", "ndjson"])
-def test_every_kind_of_text_file_gives_the_same_table(write, ending, form, mark):
-    content = CONTENTS[{"CSV": "csv", "ndjson": "jsonl"}.get(ending, ending)]
-    table = read_table(write(form.format(ending), mark + content), text="text", label="label")
+def test_every_kind_of_text_file_gives_the_same_table(write, ending, form, pack, mark):
+    content = mark + CONTENTS[{"CSV": "csv", "ndjson": "jsonl"}.get(ending, ending)]
+    path = write(form.format(ending), pack(content.encode()))
+    table = read_table(path, text="text", label="label")
     assert (table.texts, table.labels) == (("Good.", "Bad.", "Fine."), ("pos", "neg", "pos"))
 
 
@@ -138,30 +128,26 @@ def test_datasets_are_read_by_split_and_in_the_order_of_their_rows():
 
 
 TWICE = ["text", "label", "label"]
+NO_SOURCE = "expected the path of a file, a pandas DataFrame"
+ENDINGS = r"known are \.csv, \.tsv, \.jsonl, \.ndjson .* \.parquet"
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        *((it, "expected the path of a file, a pandas Data") for it in (["a"], None, 5)),
-        (pd.Series(["Good."]), "expected the path of a file, a pandas DataFrame"),
+        *((it, NO_SOURCE) for it in (["a"], None, 5, pd.Series(["Good."]))),
         (Path(), "is a directory"),
         ("nowhere.csv", r"there is no file nowhere\.csv"),
+        *((name, ENDINGS) for name in ["a.xls", "a.json", "a", "a.parquet.gz", "a.gz"]),
         (frame(text=[], label=[]), "the DataFrame holds no rows"),
         (pd.DataFrame(index=range(3)), "has no columns"),
         (pd.DataFrame([["a", "b", "c"]], columns=TWICE), "more than one column named 'label'"),
         (pa.table([["a"], ["b"], ["c"]], names=TWICE), "more than one column named 'label'"),
     ],
 )
-def test_what_is_no_table_is_refused(source, message):
+def test_what_is_no_table_is_refused(write, source, message):
     with pytest.raises(TableError, match=message):
-        read_table(source)
-
-
-@pytest.mark.parametrize("name", ["a.xls", "a.json", "a", "a.parquet.gz", "a.gz"])
-def test_an_unknown_ending_lists_the_known_ones(write, name):
-    with pytest.raises(TableError, match=r"known are \.csv, \.tsv, \.jsonl, \.ndjson .* \.parquet"):
-        read_table(write(name, "text,label\na,b\n"))
+        read_table(write(source, "text,label\na,b\n") if message is ENDINGS else source)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def random_texts(count: int, *, seed: int = 0, longest: int = 8) -> list[list[in
     ]
 
 
-def made(
+def make_model(
     reader: Reader, classes: tuple[str, ...] = ("no", "yes"), task: Any = "multiclass"
 ) -> Model:
     """Return a model whose prototypes have the ids 10, 11, … and whose reader is given."""
@@ -80,7 +80,7 @@ LAST_WINS = ([OPEN] * K, SHUT, [OPEN if k < 2 else SHUT for k in range(K)], 0.0)
 
 def last_wins(task: str = "multiclass") -> Model:
     """Return a model that gives "yes" to what ends with prototype 0 or 1."""
-    return made(reader(*LAST_WINS), task=task)
+    return make_model(reader(*LAST_WINS), task=task)
 
 
 def random_model(classes: tuple[str, ...], seed: int, layers: int = 1) -> Model:
@@ -90,7 +90,7 @@ def random_model(classes: tuple[str, ...], seed: int, layers: int = 1) -> Model:
         with torch.no_grad():
             for weight in reader.parameters():
                 weight.mul_(4)
-    return made(reader, classes)
+    return make_model(reader, classes)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def random_model(classes: tuple[str, ...], seed: int, layers: int = 1) -> Model:
 def test_a_known_language_takes_two_states_and_is_read_exactly(language, transitions):
     others = trajectory(random_texts(500, seed=1, longest=20))
     train = trajectory(random_texts(200))
-    automaton = learn_automaton(made(reader(*language)), train, "yes", held_out=others)
+    automaton = learn_automaton(make_model(reader(*language)), train, "yes", held_out=others)
     assert automaton.transitions == transitions
     assert [state.accepting for state in automaton.states] == [False, True]
     assert (automaton.fidelity, automaton.fidelity_ids_only) == (1.0, 1.0)
@@ -159,7 +159,7 @@ def test_transitions_never_seen_are_the_readers_and_a_class_never_given_takes_on
     assert automaton.traffic[automaton.start][4] == 0
     assert automaton.accepts([2, 1])
     assert not automaton.accepts([0, 4])
-    never = made(reader([OPEN] * K, SHUT, [OPEN] * K, threshold=2.0))
+    never = make_model(reader([OPEN] * K, SHUT, [OPEN] * K, threshold=2.0))
     automaton = learn_automaton(never, trajectory(random_texts(60)), "yes")
     assert [state.accepting for state in automaton.states] == [False]
     assert (automaton.fidelity, automaton.patterns) == (1.0, ())

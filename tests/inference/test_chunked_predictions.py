@@ -40,7 +40,7 @@ class AheadPredictor(ToyPredictor):
         return super().read(texts)
 
 
-def written(
+def predict(
     folder: Path,
     stream: TableStream,
     *,
@@ -115,7 +115,7 @@ def test_chunks_hold_the_kept_rows_in_order_from_wherever_one_ended(
 @pytest.mark.parametrize("ending", ["csv", "tsv.gz", "ndjson", "jsonl.gz", "parquet"])
 def test_every_format_goes_into_every_other(table, tmp_path, ending, into):
     stream = open_stream([str(save(table, tmp_path / f"t.{ending}"))])
-    output = written(tmp_path, stream, documents=8, ending=into)
+    output = predict(tmp_path, stream, documents=8, ending=into)
     rows = rows_of(open_stream([str(output)], text="text"))
     [batch] = table.combine_chunks().to_batches()
     scored = ToyPredictor().score_batch(batch, text="text")
@@ -125,8 +125,8 @@ def test_every_format_goes_into_every_other(table, tmp_path, ending, into):
 
 def test_chunks_encoded_while_others_are_written_give_the_same(table, tmp_path):
     stream = open_stream([str(save(table, tmp_path / "in.parquet"))])
-    plain = pq.read_table(written(tmp_path, stream))
-    ahead = written(tmp_path, stream, documents=6, predictor=AheadPredictor())
+    plain = pq.read_table(predict(tmp_path, stream))
+    ahead = predict(tmp_path, stream, documents=6, predictor=AheadPredictor())
     assert pq.read_table(ahead).equals(plain)
 
 
@@ -136,7 +136,7 @@ def test_several_files_are_one_table(table, tmp_path):
     save(table, tmp_path / ".hidden.csv")
     stream = open_stream([str(tmp_path / "*.csv")])
     assert (stream.n_tables, stream.n_rows) == (3, 50)
-    got = pq.read_table(written(tmp_path, stream, documents=6))
+    got = pq.read_table(predict(tmp_path, stream, documents=6))
     assert got["text"].to_pylist() == table["text"].to_pylist()
     expected = [("0.csv", 0), ("0.csv", 19), ("1.csv", 0), ("2.csv", 9)]
     assert stream.locate([0, 19, 20, 49]) == [(str(tmp_path / name), n) for name, n in expected]
@@ -166,7 +166,7 @@ def test_files_that_do_not_go_together_are_refused_by_name(table, tmp_path):
 def test_columns_and_words_that_come_late_in_json_lines_are_kept(tmp_path, late, expected):
     lines = [{"text": "Fine.", "n": 1}] * 3_000 + [{"text": "Bad.", **late}]
     stream = open_stream([str(save_lines(tmp_path / "t.jsonl", *lines))])
-    got = pq.read_table(written(tmp_path, stream, documents=500))
+    got = pq.read_table(predict(tmp_path, stream, documents=500))
     for name, first in expected.items():
         assert got[name].to_pylist() == [first] * 3_000 + [late[name]]
 

@@ -1,34 +1,14 @@
 """The folder of an exported model: read as it was written, and refused where it was changed."""
 
-import hashlib
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from forging import forge
 from protorynet import ProtoryNetClassifier
 from protorynet.errors import InputError, ModelFormatError
 from protorynet.inference import export_onnx, open_predictor, read_exported
-from protorynet.records import digest_values
-
-
-def rewrite(folder: Path, change: Any) -> None:
-    """Change the values of export.json as somebody would who also mends its digest."""
-    path = folder / "export.json"
-    values = json.loads(path.read_text())
-    change(values)
-    if isinstance(values.get("sha256"), dict):
-        values["sha256"]["export.json"] = digest_values(values)
-    path.write_text(json.dumps(values))
-
-
-def replace_file(folder: Path, name: str, content: bytes) -> None:
-    """Replace a file as somebody would who also mends its digest."""
-    (folder / name).write_bytes(content)
-    digest = hashlib.sha256(content).hexdigest()
-    rewrite(folder, lambda values: values["sha256"].update({name: digest}))
 
 
 def test_a_folder_of_version_1_is_read_as_ever(reviews, encoder, single, tmp_path):
@@ -42,7 +22,7 @@ def test_a_folder_of_version_1_is_read_as_ever(reviews, encoder, single, tmp_pat
         for item in values["prototypes"]:
             del item["members"], item["words"]
 
-    rewrite(tmp_path / "old", as_before)
+    forge(tmp_path / "old", "export.json", as_before)
     opened = open_predictor(tmp_path / "old", encoder=encoder, cache=False)
     assert opened.facts.prototypes.ids.tolist() == classifier.prototypes_.ids.tolist()
     mine, theirs = opened.read(reviews.texts), classifier.read(reviews.texts)
@@ -99,7 +79,7 @@ def test_a_description_changed_by_hand_is_refused(own):
     ],
 )
 def test_values_out_of_place_are_refused(own, change, reason):
-    rewrite(own, change)
+    forge(own, "export.json", change)
     with pytest.raises(ModelFormatError, match=reason):
         read_exported(own)
 
@@ -114,7 +94,7 @@ def test_values_out_of_place_are_refused(own, change, reason):
     ],
 )
 def test_a_file_with_another_content_is_refused(own, name, content, message):
-    replace_file(own, name, content if isinstance(content, bytes) else (own / content).read_bytes())
+    forge(own, name, content if isinstance(content, bytes) else (own / content).read_bytes())
     with pytest.raises(ModelFormatError, match=message):
         open_predictor(own)
 
@@ -126,7 +106,7 @@ def test_a_graph_that_reads_other_files_is_refused(own, monkeypatch):
     onnx.external_data_helper.convert_model_to_external_data(
         graph, location="../secret", size_threshold=0
     )
-    replace_file(own, "encoder.onnx", graph.SerializeToString())
+    forge(own, "encoder.onnx", graph.SerializeToString())
     with pytest.raises(ModelFormatError, match="refers to other files"):
         open_predictor(own)
 
@@ -140,15 +120,13 @@ def test_a_graph_that_reads_other_files_is_refused(own, monkeypatch):
     ids=["fails when used", "of a larger model"],
 )
 def test_a_tokenizer_that_does_not_fit_is_refused(own, change, message):
-    values = json.loads((own / "tokenizer.json").read_text())
-    change(values)
-    replace_file(own, "tokenizer.json", json.dumps(values).encode())
+    forge(own, "tokenizer.json", change)
     with pytest.raises(ModelFormatError, match=message):
         open_predictor(own, cache=False).read(["A lovely room."])
 
 
 def test_an_encoder_of_another_width_is_refused(own):
-    rewrite(own, lambda values: values.update(dimension=17))
+    forge(own, "export.json", lambda values: values.update(dimension=17))
     with pytest.raises(ModelFormatError, match="vectors of 16 components, but the model reads 17"):
         open_predictor(own)
 

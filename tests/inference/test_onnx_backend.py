@@ -24,7 +24,7 @@ from protorynet.settings import Settings
 DIMENSION, K = 12, 5
 
 
-def made(
+def make_model(
     base: Model,
     *,
     task: Any = "multiclass",
@@ -82,7 +82,7 @@ def made(
     )
 
 
-def exported(model: Model, folder: Path) -> Backend:
+def export(model: Model, folder: Path) -> Backend:
     export_onnx(Predictor(TorchBackend(model), None, cache=False), folder)
     return open_predictor(folder, cache=False).backend
 
@@ -101,7 +101,7 @@ def base(trained):
 
 @pytest.fixture(scope="module")
 def whole(base, tmp_path_factory):
-    return exported(made(base), tmp_path_factory.mktemp("whole") / "m")
+    return export(make_model(base), tmp_path_factory.mktemp("whole") / "m")
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def whole(base, tmp_path_factory):
 )
 def test_the_graph_says_what_the_model_says(base, options, tmp_path):
     are_equal = options.pop("equal", False)
-    model = replace(made(base, **options), familiar=0.2, reach=3.5)
+    model = replace(make_model(base, **options), familiar=0.2, reach=3.5)
     if are_equal:  # of two equal prototypes the first is chosen
         model.network.members.data[3] = model.network.members.data[1]
     embeddings, lengths = documents(model.width)
     expected = model.read(model.match(embeddings, lengths))
-    reading = exported(model, tmp_path / "m").read(embeddings, lengths)
+    reading = export(model, tmp_path / "m").read(embeddings, lengths)
     assert 0 < expected.unfamiliar.mean() < 1
     for name in ("prototypes", "members", "runner_up", "runner_up_members", "unfamiliar"):
         assert np.array_equal(getattr(reading, name), getattr(expected, name))

@@ -19,7 +19,7 @@ def batch(*numbers: int) -> pa.RecordBatch:
     return pa.record_batch({"n": list(numbers)})
 
 
-def started(output: str | Path, *numbers: int, as_folder: bool = False, **identity: Any):
+def start_store(output: str | Path, *numbers: int, as_folder: bool = False, **identity: Any):
     """A store with a part of one row for each number."""
     store = PartStore(output, {"model": "a", **identity}, as_folder=as_folder)
     store.begin()
@@ -58,7 +58,7 @@ def stream(rows: pa.RecordBatch) -> bytes:
     ids=["missing", "cut", "empty", "other rows"],
 )
 def test_a_damaged_part_is_named_and_no_output_made(tmp_path, damage):
-    store = started(tmp_path / "out.csv", 0, 1)
+    store = start_store(tmp_path / "out.csv", 0, 1)
     name = part(1).name(".arrow")
     damage(Path(store.folder.address) / name)
     with pytest.raises(CheckpointError, match=rf"{name} is damaged .*--resume"):
@@ -93,13 +93,13 @@ def test_one_rule_for_resuming_files_and_folders(tmp_path, as_folder):
 
 def test_a_former_folder_is_replaced_and_one_of_another_program_never(tmp_path):
     for number in (1, 2):
-        store = started(tmp_path / "out", number, as_folder=True)
+        store = start_store(tmp_path / "out", number, as_folder=True)
         store.deliver(store.folder.finished())
     assert pq.read_table(tmp_path / "out")["n"].to_pylist() == [2]
     assert names(tmp_path) == ["out"]
     (tmp_path / "out" / "part-00000-8f3a.snappy.parquet").touch()
     with pytest.raises(InputError, match=r"holds 'part-00000-8f3a\.snappy\.parquet'"):
-        started(tmp_path / "out", 0, as_folder=True).deliver([part(0)])
+        start_store(tmp_path / "out", 0, as_folder=True).deliver([part(0)])
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "reviews/a.parquet"])
@@ -107,17 +107,17 @@ def test_an_address_with_files_or_folders_is_refused(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
     with pytest.raises(InputError, match="holds files or folders already"):
-        started(tmp_path.as_uri(), as_folder=True)
+        start_store(tmp_path.as_uri(), as_folder=True)
 
 
 def test_an_address_is_delivered_in_its_place(tmp_path):
-    store = started((tmp_path / "out").as_uri(), 0, 1, as_folder=True)
+    store = start_store((tmp_path / "out").as_uri(), 0, 1, as_folder=True)
     store.deliver(store.folder.finished())
     assert names(tmp_path / "out") == ["_SUCCESS", *part_names(".parquet", 0, 1)]
 
 
 def test_nothing_but_our_own_is_removed_from_an_address(tmp_path):
-    store = started((tmp_path / "out").as_uri(), 0, as_folder=True)
+    store = start_store((tmp_path / "out").as_uri(), 0, as_folder=True)
     (tmp_path / "out" / "2026").mkdir()
     (tmp_path / "out" / "2026" / "notes.txt").write_text("mine")
     (tmp_path / "out" / f".{32 * 'a'}").write_text("a part that a worker had begun")

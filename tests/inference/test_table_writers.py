@@ -21,7 +21,7 @@ STRANGE = {
 }
 
 
-def written(ending: str, **columns: object) -> str:
+def write(ending: str, **columns: object) -> str:
     file = io.BytesIO()
     with writer_for(file, ending) as writer:
         writer.write(pa.record_batch(columns))
@@ -29,7 +29,7 @@ def written(ending: str, **columns: object) -> str:
 
 
 def test_json_lines_hold_only_what_json_knows():
-    lines = written(
+    lines = write(
         ".jsonl",
         number=[float("nan"), 1.5],
         list=[[float("inf")], None],
@@ -42,7 +42,7 @@ def test_json_lines_hold_only_what_json_knows():
 
 
 def test_a_csv_file_takes_columns_of_every_kind():
-    lines = written(
+    lines = write(
         ".csv",
         bytes=[b"\xff"],
         view=pa.array(["a"], pa.string_view()),
@@ -56,7 +56,7 @@ def test_a_csv_file_takes_columns_of_every_kind():
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl"])
 @pytest.mark.parametrize("column", STRANGE.values(), ids=STRANGE.keys())
 def test_a_value_that_python_does_not_hold_is_written_all_the_same(column, ending):
-    assert "7" in written(ending, x=column, n=[7]).splitlines()[-1]
+    assert "7" in write(ending, x=column, n=[7]).splitlines()[-1]
 
 
 def test_a_column_that_a_format_does_not_hold_is_refused_by_name():

@@ -19,7 +19,7 @@ sys.meta_path.insert(0, Absent())
 _COMMAND = "from protorynet.cli import main\nsys.exit(main(sys.argv[1:]))"
 
 
-def started(
+def start(
     script: str, *words: str, absent: tuple[str, ...] = _HEAVY
 ) -> subprocess.CompletedProcess[str]:
     """Run a script in a Python that cannot import some packages."""
@@ -34,7 +34,7 @@ def started(
 
 def run(script: str, *words: str) -> str:
     """Run a script, which must succeed, in a Python that cannot import the heavy packages."""
-    done = started(script, *words)
+    done = start(script, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -65,9 +65,9 @@ def test_the_command_explains_without_torch(exported, trained, tmp_path):
 def test_what_is_missing_is_named_with_the_remedy(exported, tmp_path):
     table = tmp_path / "new.csv"
     table.write_text("text\nA lovely room.\n")
-    done = started(_COMMAND, "predict", str(tmp_path), str(table))
+    done = start(_COMMAND, "predict", str(tmp_path), str(table))
     assert done.returncode == 1
     assert "an exported model can be used with predict" in done.stderr.splitlines()[-1]
-    done = started(_COMMAND, "predict", str(exported), str(table), absent=("onnxruntime",))
+    done = start(_COMMAND, "predict", str(exported), str(table), absent=("onnxruntime",))
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("pip install 'protorynet[onnx]'")

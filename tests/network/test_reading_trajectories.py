@@ -27,18 +27,18 @@ def random_tensor(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def make_reader(*, layers: int = 1, dropout: float = 0.0) -> Reader:
+def make_reader() -> Reader:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return Reader(K, CLASSES, hidden=7, layers=layers, dropout=dropout)
+        return Reader(K, CLASSES, hidden=7, layers=1, dropout=0.0)
 
 
 def make_network(vectors: Tensor, sizes: tuple[int, ...] = (1,) * K, **changes: object):
     return ProtoryNetwork(vectors, make_reader(), Settings(psi_squared=1.3, **changes), sizes)
 
 
-def random_trajectory(lengths: list[int], seed: int = 0) -> Reading:
-    random = np.random.default_rng(seed)
+def random_trajectory(lengths: list[int]) -> Reading:
+    random = np.random.default_rng(0)
     n = sum(lengths)
     return Reading(
         prototypes=random.integers(K, size=n),

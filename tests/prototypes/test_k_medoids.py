@@ -33,8 +33,8 @@ def instance(seed: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     return all_distances(points), random.choice(n, k, replace=False)
 
 
-def clustered(n: int, *, seed: int = 0) -> NDArray[np.float32]:
-    random = np.random.default_rng(seed)
+def clustered(n: int) -> NDArray[np.float32]:
+    random = np.random.default_rng(0)
     centres = random.normal(size=(12, 6)) * 3
     return (centres[random.integers(12, size=n)] + random.normal(size=(n, 6))).astype(np.float32)
 

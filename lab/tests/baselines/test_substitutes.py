@@ -116,7 +116,7 @@ def test_a_document_without_a_sentence_gets_the_most_frequent_class(three_classe
 
 
 def test_unknown_substitutes_and_documents_of_other_classes_are_refused(classifier, reviews):
-    with pytest.raises(InputError, match="no substitute 'forest'"):
+    with pytest.raises(InputError, match="reader='forest' is not one of 'average', "):
         SubstituteClassifier("forest", classifier=classifier).fit(reviews.texts, reviews.labels)
     labels = [f"very {label}" for label in reviews.labels]
     with pytest.raises(InputError, match="very bad, very good, those of the model of bad, good"):

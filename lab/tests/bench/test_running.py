@@ -165,7 +165,7 @@ def test_help_names_every_model_and_experiment(capsys):
 
 
 @pytest.mark.parametrize("torn", ['{"kind": "jo', json.dumps({**JOB, "seed": 2})])
-def test_a_torn_line_is_cut_off_and_one_that_lacks_its_end_only_is_kept(torn, tmp_path):
+def test_a_torn_line_is_passed_over_and_one_that_lacks_its_end_only_is_kept(torn, tmp_path):
     path = tmp_path / "a.jsonl"
     append_record(path, JOB)
     with path.open("a", encoding="utf-8") as file:
@@ -173,7 +173,6 @@ def test_a_torn_line_is_cut_off_and_one_that_lacks_its_end_only_is_kept(torn, tm
     append_record(path, {**JOB, "seed": 3})
     seeds = [1, 2, 3] if torn.endswith("}") else [1, 3]
     assert [record.seed for record in read_records(path)[0]] == seeds
-    assert path.read_bytes().count(b"\n") == len(seeds)
 
 
 def test_runs_that_write_at_once_spoil_no_line(tmp_path):

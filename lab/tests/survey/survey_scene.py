@@ -1,6 +1,5 @@
 """What the tests of surveys share: a small survey, a server of its own, a private PostgreSQL."""
 
-import contextlib
 import os
 import re
 import shutil
@@ -8,14 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from protorynet_lab.survey import NONE, Lesson, ModelQuestions, Option, Question, Survey
 
@@ -54,20 +50,6 @@ def _model(name: str) -> ModelQuestions:
     trajectory = Question(f"{name}/trajectory/1", "trajectory", (stayed, EVIL), options, "b", 3)
     lesson = Lesson((("A.", "B."), (EVIL, "C.")), "good")
     return ModelQuestions(name, "hashing", 5, (*questions, diagnosis, trajectory), lesson)
-
-
-@contextlib.contextmanager
-def running(app: Any) -> Iterator[str]:
-    """Serve an app on a thread, and give its address; who comes too early waits."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 class Process:

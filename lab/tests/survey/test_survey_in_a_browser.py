@@ -8,28 +8,22 @@ from typing import Any
 import pytest
 from survey_scene import Process, small_survey
 
-from chromium import needs_browser, violations, watch
+from chromium import Window, needs_browser
 from protorynet_lab.survey import Storage, write_survey
 
 pytestmark = needs_browser
 
 
-class Person:
+class Person(Window):
     """Someone with a browser window of their own."""
 
     def __init__(self, browser: Any, *, width: int = 1280, scheme: str = "light") -> None:
-        # Scripts are let in for the checker only: the pages themselves forbid them.
-        self.context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
-        )
-        self.page = self.context.new_page()
-        self._said, self._asked = watch(self.page)
+        super().__init__(browser, width=width, color_scheme=scheme, bypass_csp=True)
 
-    @property
-    def complaints(self) -> list[str]:
-        """What the browser complained of, and what was asked for elsewhere."""
-        own = ("http://127.0.0.1:", "data:")
-        return self._said + [url for url in self._asked if not url.startswith(own)]
+    def check(self) -> None:
+        """Nothing was complained of, and nothing asked for elsewhere."""
+        assert self.complaints == []
+        assert all(url.startswith(("http://127.0.0.1:", "data:")) for url in self.asked)
 
     def start(self, link: str, *, is_technical: bool) -> None:
         self.page.goto(link)
@@ -54,11 +48,6 @@ class Person:
         with self.page.expect_navigation():
             self.page.locator("button[type=submit]").click()
         return chosen
-
-    def check_access(self) -> None:
-        assert violations(self.page) == []
-        root = "document.documentElement"
-        assert self.page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
 
 
 def test_two_people_finish_though_a_window_and_a_server_die(browser, tmp_path, database, survey):
@@ -87,7 +76,7 @@ def test_two_people_finish_though_a_window_and_a_server_die(browser, tmp_path, d
             chosen += [someone.answer() for someone in (first, second) if not someone.is_done]
         for someone in (first, second):
             assert "Thank you" in someone.page.inner_text("h1")
-            assert someone.complaints == []
+            someone.check()
             assert someone.page.title() != "run"
     finally:
         server.end()
@@ -121,7 +110,7 @@ def test_every_page_is_open_to_everyone(browser, served, width, scheme):
     for visit in (someone.page.go_back, lambda: someone.page.goto(served.link)):
         visit()
         someone.check_access()
-    assert someone.complaints == []
+    someone.check()
     someone.context.close()
 
 
@@ -132,5 +121,5 @@ def test_a_survey_can_be_taken_by_keyboard(browser, served):
         for key in keys.split():
             someone.page.keyboard.press(key)
         someone.page.wait_for_url(f"**/take/*/{number}")
-    assert someone.complaints == []
+    someone.check()
     someone.context.close()

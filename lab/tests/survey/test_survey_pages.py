@@ -6,20 +6,23 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 from markupsafe import escape
 from sqlalchemy import text
-from survey_scene import EVIL, answer, begin, read_form, running, small_survey, take
+from survey_scene import EVIL, answer, begin, read_form, small_survey, take
 
-from protorynet.server import KeyFile, ServerConfig, create_app
+from protorynet.server import KeyFile, ServerConfig
 from protorynet_lab.survey import Storage, new_token, survey_app
+from server_scene import running
 
 
 @pytest.fixture
 def link(light_storage, survey) -> Iterator[str]:
     """The invitation of a survey that is served."""
     invitation = light_storage.invite(survey.id)
-    with running(survey_app(light_storage)) as address:
-        yield f"{address}/survey/join/{invitation.token}"
+    config = uvicorn.Config(survey_app(light_storage), log_config=None, ws="none")
+    with running(config) as server:
+        yield f"{server.url}/survey/join/{invitation.token}"
 
 
 @pytest.fixture
@@ -195,8 +198,8 @@ def whole(tmp_path_factory) -> Iterator[tuple[str, str, dict[str, Any]]]:
     keys = {scope: {"Authorization": f"Bearer {file.create(scope)[0]}"} for scope in scopes}
     database = f"sqlite:///{folder / 'survey.db'}"
     config = ServerConfig(models={}, keys=folder / "keys.json", database=database)
-    with running(create_app(config)) as address:
-        yield f"{address}/v1/surveys", survey.id, {"": {}, **keys}
+    with running(config) as server:
+        yield f"{server.url}/v1/surveys", survey.id, {"": {}, **keys}
 
 
 def test_only_admins_invite_and_the_invited_need_no_key(whole):

@@ -15,8 +15,8 @@ from protorynet_lab.baselines.rival_base import (
     Part,
     Reasons,
     Rival,
-    checked,
     class_margin,
+    parameter,
 )
 
 # Inverse regularisation to choose from, the weaker model first; the paper keeps the default.
@@ -40,7 +40,7 @@ class BagOfWordsClassifier(Rival):
         Seed; it chooses the documents held out.
     """
 
-    ngrams: int = checked(
+    ngrams: int = parameter(
         2, "should be 1 (words) or 2 (words and pairs of words)", _STRENGTHS.__contains__
     )
 

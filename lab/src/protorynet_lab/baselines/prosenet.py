@@ -282,9 +282,9 @@ class _Training:
         if rival.nonnegative:
             optimiser.register_step_post_hook(lambda *_: network.keep_nonnegative())
 
-        def project_now_and_then(epoch: int) -> None:
+        def project_regularly(epoch: int) -> None:
             if epoch and epoch % rival.project_every == 0:
-                self.put_on_documents(network)
+                self.project_prototypes(network)
 
         name, epochs = f"{len(network.prototypes)} prototypes", rival.prototype_epochs
         train_on_words(
@@ -295,12 +295,12 @@ class _Training:
             Stage(name, epochs, epochs, to_the_end=True),
             loss_of=lambda batch: network.loss(batch, rival),
             logits_of=network,
-            before_epoch=project_now_and_then,
+            before_epoch=project_regularly,
         )
-        documents = self.put_on_documents(network)
+        documents = self.project_prototypes(network)
         return _Fitted(network, documents, self._tune_last_layer(network))
 
-    def put_on_documents(self, network: ProSeNetwork) -> NDArray[np.int64]:
+    def project_prototypes(self, network: ProSeNetwork) -> NDArray[np.int64]:
         """Move each prototype onto its nearest training document; return the documents."""
         network.eval()
         vectors = read_corpus(network.encode, self.words.train, self.words.device)

@@ -76,7 +76,7 @@ class Part:
     rows: NDArray[np.int64]
 
 
-def checked(default: Any, expected: str, is_right: Callable[[Any], bool]) -> Any:
+def parameter(default: Any, expected: str, is_right: Callable[[Any], bool]) -> Any:
     """Return a parameter of a rival that `fit` refuses, saying what is expected, unless right."""
     return field(default=default, metadata={"expected": expected, "is_right": is_right})
 
@@ -90,7 +90,7 @@ def whole(default: int | None, least: int, most: int | None = None) -> Any:
             return value is None and default is None
         return least <= int(value) <= (most or int(value))
 
-    return checked(default, f"should be a whole number {bounds}", is_right)
+    return parameter(default, f"should be a whole number {bounds}", is_right)
 
 
 def number(default: float, bounds: str, is_within: Callable[[Any], bool]) -> Any:
@@ -99,13 +99,13 @@ def number(default: float, bounds: str, is_within: Callable[[Any], bool]) -> Any
     def is_right(value: Any) -> bool:
         return isinstance(value, Real) and not isinstance(value, bool) and is_within(value)
 
-    return checked(default, f"should be a number {bounds}", is_right)
+    return parameter(default, f"should be a number {bounds}", is_right)
 
 
 def one_of(*choices: str) -> Any:
     """Return a parameter that has one of some values; the first is the default."""
     expected = f"is not one of {', '.join(map(repr, choices))}"
-    return checked(choices[0], expected, lambda value: value in choices)
+    return parameter(choices[0], expected, lambda value: value in choices)
 
 
 # As a dataclass a rival names each parameter and its default once: the constructor that

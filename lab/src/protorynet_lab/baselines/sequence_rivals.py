@@ -167,7 +167,7 @@ def read_corpus(
     read: Callable[[WordBatch], Tensor], corpus: Corpus, device: torch.device
 ) -> Tensor:
     """Return what `read` gives for each document, in the documents' order, on the CPU."""
-    # Every document counts once and alone, so the order of the batches is of no matter.
+    # Every document counts once and alone, so the order of the batches does not matter.
     batches = corpus.batches(
         DOCUMENTS_READ_AT_ONCE, np.random.default_rng(0), most_sentences=MOST_WORDS_AT_ONCE
     )

@@ -23,7 +23,14 @@ from protorynet.labels import check_labels, learn_labels
 from protorynet.model import Model
 from protorynet.reading import Reading
 from protorynet.training import consecutive, validation_documents
-from protorynet_lab.baselines.rival_base import Evidence, Reasons, Rival, class_margin, list_texts
+from protorynet_lab.baselines.rival_base import (
+    Evidence,
+    Reasons,
+    Rival,
+    class_margin,
+    list_texts,
+    one_of,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -266,7 +273,7 @@ class SubstituteClassifier(Rival):
         Seed of that new one. What a model holds out in training chooses for its substitutes too.
     """
 
-    reader: str = "average"
+    reader: str = one_of(*SUBSTITUTES)
     _: KW_ONLY
     classifier: ProtoryNetClassifier | None = None
 
@@ -278,7 +285,7 @@ class SubstituteClassifier(Rival):
         return self.reader_.rules()
 
     def _learn_all(self, texts: list[str], targets: NDArray[np.float32]) -> float:
-        self._check()
+        self._check_task()
         given, seed = self.classifier, int(self.random_state)
         if given is None:
             given = ProtoryNetClassifier(on_empty="skip", random_state=seed)
@@ -286,15 +293,6 @@ class SubstituteClassifier(Rival):
             given = clone(given).fit(texts, self._code().decode(targets))
         self.classifier_ = given
         return self._learn_reading(given.read(texts), targets)
-
-    def _check(self) -> None:
-        if self.reader not in _READERS:
-            raise InputError(
-                f"there is no substitute {self.reader!r}; the substitutes are "
-                f"{', '.join(SUBSTITUTES)}."
-            )
-        if self._code().task != "multiclass":
-            raise InputError("substitutes give one class per document, not several.")
 
     def _learn_reading(self, reading: Reading, targets: NDArray[np.float32]) -> float:
         code, model = self._code(), self.classifier_.model_
@@ -352,7 +350,7 @@ def fit_substitutes(
     for name in SUBSTITUTES:
         rival = SubstituteClassifier(name, classifier=classifier)
         rival.labels_, rival.classifier_ = code, classifier
-        rival._check()
+        rival._check_task()
         rival.validation_accuracy_ = rival._learn_reading(reading, code.encode(y))
         fitted[name] = rival
     return fitted

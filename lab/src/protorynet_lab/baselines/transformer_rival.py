@@ -88,16 +88,13 @@ class DocumentTokens:
     def __len__(self) -> int:
         return len(self.totals)
 
-    def batches_by_length(self, most_tokens: int) -> list[NDArray[np.int64]]:
-        """Return all documents, the longest first, in batches of so many tokens or one document."""
-        order = np.argsort(-self.totals, kind="stable")
-        ends = np.cumsum(self.totals[order])
-        batches, start, read = [], 0, 0
-        while start < len(order):
-            stop = max(start + 1, int(np.searchsorted(ends, read + most_tokens, side="right")))
-            batches.append(order[start:stop])
-            start, read = stop, int(ends[stop - 1])
-        return batches
+    def batches(
+        self, size: int, random: np.random.Generator, most_tokens: int
+    ) -> list[NDArray[np.int64]]:
+        """Return all documents once, in random batches of like length."""
+        # They are made of documents of tokens as of documents of sentences.
+        totals = torch.from_numpy(self.totals)
+        return Corpus(totals, totals, totals).batches(size, random, most_sentences=most_tokens)
 
     def on(
         self, device: torch.device, batches: Sequence[NDArray[np.int64]]
@@ -207,8 +204,6 @@ class TransformerClassifier(Rival):
         documents, held_out = self._tokens(train.texts), self._tokens(validation.texts)
         targets = torch.from_numpy(train.targets).to(device)
         truth = torch.from_numpy(validation.targets)
-        # Batches of like length are made of documents of tokens as of documents of sentences.
-        corpus = Corpus(truth, torch.from_numpy(documents.totals), truth)
         optimiser = _adamw(network, self.learning_rate)
         size, passes = plan_epoch(len(documents), self.batch_size, smallest=8, cuts=100, steps=16)
         advance: Advance
@@ -216,9 +211,7 @@ class TransformerClassifier(Rival):
         def losses(epoch: int, random: np.random.Generator) -> Iterator[Tensor]:
             most = _most_tokens(device)
             batches = [
-                batch
-                for _ in range(passes)
-                for batch in corpus.batches(size, random, most_sentences=most)
+                batch for _ in range(passes) for batch in documents.batches(size, random, most)
             ]
             order = torch.from_numpy(np.concatenate(batches)).to(device)
             classes = torch.split(targets[order], [len(batch) for batch in batches])
@@ -279,7 +272,8 @@ def _read(
     network: SentenceNetwork, documents: DocumentTokens, device: torch.device
 ) -> NDArray[np.float32]:
     """Return the logits of documents, of which there must be some."""
-    batches = documents.batches_by_length(_most_tokens(device))
+    # Every document is read alone, so the order of the batches does not matter.
+    batches = documents.batches(len(documents), np.random.default_rng(0), _most_tokens(device))
     logits = torch.cat([_read_batch(network, batch) for batch in documents.on(device, batches)])
     result = np.empty(logits.shape, np.float32)
     result[np.concatenate(batches)] = logits.cpu().numpy()

@@ -64,7 +64,7 @@ class Vocabulary:
 
 
 def learn_vocabulary(
-    documents: Sequence[Sequence[str]], max_words: int, *, known: Container[str] = ()
+    documents: Sequence[Sequence[str]], max_words: int, *, known: Container[str]
 ) -> Vocabulary:
     """Choose the most frequent words of documents.
 

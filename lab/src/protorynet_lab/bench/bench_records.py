@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from protorynet.errors import InputError
 from protorynet.records import finite
@@ -91,30 +91,13 @@ def append_record(path: Path, values: Mapping[str, Any]) -> None:
             import fcntl  # not on Windows
 
             fcntl.flock(file, fcntl.LOCK_EX)
-        _cut_torn_line(file)
+        if end := file.seek(0, os.SEEK_END):
+            file.seek(end - 1)
+            if file.read() != b"\n":  # what a kill has torn stays a line of its own
+                line = "\n" + line
         file.write(line.encode("utf-8", "backslashreplace"))
         file.flush()
         os.fsync(file.fileno())
-
-
-def _cut_torn_line(file: IO[bytes]) -> None:
-    """Remove the beginning of a line that a kill may have left at the end."""
-    end = file.seek(0, os.SEEK_END)
-    if not end:
-        return
-    file.seek(end - 1)
-    if file.read(1) == b"\n":
-        return
-    file.seek(0)
-    content = file.read()
-    begin = content.rfind(b"\n") + 1
-    try:
-        json.loads(content[begin:])
-    except ValueError:
-        file.truncate(begin)
-        file.seek(0, os.SEEK_END)
-    else:
-        file.write(b"\n")  # whole but for its end
 
 
 def read_records(path: Path) -> tuple[list[Record], dict[Any, float]]:

@@ -209,7 +209,7 @@ class Results:
             tuple(r for r in self.outdated if is_wanted(r.set, r.model, r.variant)),
         )
 
-    def without_own(self, asked_for: Collection[str] = ()) -> Results:
+    def without_own(self, asked_for: Collection[str]) -> Results:
         """Leave out the tables of the user's own, but for those asked for by name."""
         measured = (record for group in self.groups for record in group.records)
         records = [*measured, *self.failures, *self.outdated]
@@ -275,7 +275,7 @@ def _group_records(records: Sequence[Record], stabilities: dict[Any, float]) -> 
     known: list[Record] = []
     outdated: list[Record] = []
     for record in sorted((each for each in records if each.model in kinds), key=_order):
-        # Records from before the digests were kept are taken at their word.
+        # Records from before digests were stored count as current.
         is_latest = not record.data or record.data == latest.get(record.set, record.data)
         is_same = not record.weights or record.weights == weights[_start(record)]
         (known if is_latest and is_same else outdated).append(record)
@@ -299,8 +299,8 @@ def _latest_documents(records: Sequence[Record]) -> dict[str, str]:
     good = [record for record in records if record.data and record.error is None]
     measured = {record.set for record in good if not record.is_quick and record.model != DOCUMENTS}
     quick = {record.set: record.data for record in good if record.is_quick}
-    earnest = {r.set: r.data for r in good if not r.is_quick and r.set in measured}
-    return quick | earnest
+    real = {r.set: r.data for r in good if not r.is_quick and r.set in measured}
+    return quick | real
 
 
 def _start(record: Record) -> tuple[str, ...]:

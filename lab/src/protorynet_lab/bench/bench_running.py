@@ -50,7 +50,7 @@ def run_plan(plan: Plan) -> int:
     _say(f"{len(pending)} of {len(plan.jobs)} jobs to do")
     _note_old_recipes([job for job in plan.jobs if job not in pending], known)
     library.load_encoders(pending)
-    # How long a quick run took says nothing about one in earnest.
+    # How long a quick run took says nothing about a real one.
     forecast = _Forecast(each for each in known.values() if each.is_quick == plan.request.quick)
     failed = 0
     for group in plan.groups:
@@ -239,7 +239,7 @@ def _keep_real_records(jobs: list[Job], known: Mapping[Any, Record]) -> None:
         is_real = record is not None and record.error is None and not record.is_quick
         if job.quick and is_real:
             raise InputError(
-                f"{job} was measured in earnest already, and --quick would hide it; give another "
+                f"{job} was measured without --quick, which would hide its figures; give another "
                 "folder with --out."
             )
 

@@ -173,8 +173,10 @@ def serve(
 
     **Example:** `protorynet survey serve survey.json --host 0.0.0.0`
     """
-    storage, found = surveys.open_survey(name, database)
-    with surveys.listening_at(host, port) as (listener, own):
+    with (
+        surveys.open_survey(name, database) as (storage, found),
+        surveys.listening_at(host, port) as (listener, own),
+    ):
         base = _check_address(address or own)
         print(
             f"Invitation link: {base}/survey/join/{storage.first_invitation(found.id).token}",
@@ -195,8 +197,7 @@ def invite(
 
     **Example:** `protorynet survey invite survey.json --address https://survey.example.org`
     """
-    storage, found = surveys.open_survey(name, database)
-    with closing(storage):
+    with surveys.open_survey(name, database) as (storage, found):
         base = _check_address(address or "http://127.0.0.1:8000")
         for _ in range(count):
             print(f"{base}/survey/join/{storage.invite(found.id).token}")
@@ -217,8 +218,7 @@ def export(
     if output.suffix.lower() != ".csv":
         raise InputError(f"-o {output} should end in .csv.")
     check_writable(output)
-    storage, found = surveys.open_survey(name, database)
-    with closing(storage):
+    with surveys.open_survey(name, database) as (storage, found):
         responses = storage.responses(found.id)
     write_atomically(output, surveys.responses_csv(responses))
     note(f"{len(responses):,} answers written to {output}")
@@ -263,8 +263,7 @@ def analyse(
     """
     if output is not None:
         check_writable(output)
-    storage, found = surveys.open_survey(name, database)
-    with closing(storage):
+    with surveys.open_survey(name, database) as (storage, found):
         responses = storage.responses(found.id)
     analysis = surveys.analyse(
         responses,
@@ -301,8 +300,7 @@ def dry_run(
 
     **Example:** `protorynet survey dry-run survey.json --judge gte-small`
     """
-    storage, found = surveys.open_survey(name, database)
-    with closing(storage):
+    with surveys.open_survey(name, database) as (storage, found):
         taken = surveys.take_automatically(storage, found, judge=judge)
     for participant in taken:
         note(f"{participant.model}: answered by an automatic participant ({participant.judge})")

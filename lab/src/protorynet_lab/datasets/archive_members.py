@@ -147,7 +147,7 @@ class _Bounded(io.RawIOBase):
 
 
 class _CautiousHeader(tarfile.TarInfo):
-    """A header of a tar archive that must be whole, and of bearable size.
+    """A header of a tar archive that must be whole, and of limited size.
 
     By itself `tarfile` takes a damaged header for the end of the archive, and a download that was
     cut short would become a data set with documents missing.

@@ -209,7 +209,7 @@ def _is_complete(review: str) -> bool:
     return len(split_documents([review], splitter=Splitter("paper"), on_empty="skip")) >= 2
 
 
-def _each_itself(names: tuple[str, ...]) -> Callable[[str], str | None]:
+def _identity(names: tuple[str, ...]) -> Callable[[str], str | None]:
     return {name: name for name in names}.get
 
 
@@ -274,7 +274,7 @@ RECIPES: dict[str, Recipe] = {
     "dbpedia": Recipe(
         classes=_KINDS,
         layouts=(
-            Layout("text", "l2", _each_itself(_KINDS), has_split=True),
+            Layout("text", "l2", _identity(_KINDS), has_split=True),
             # On the hub the kinds are numbered from 0.
             Layout(
                 "content",
@@ -287,6 +287,6 @@ RECIPES: dict[str, Recipe] = {
     ),
     "complaints": Recipe(
         classes=_PRODUCTS,
-        layouts=(Layout("Consumer complaint narrative", "Product", _each_itself(_PRODUCTS)),),
+        layouts=(Layout("Consumer complaint narrative", "Product", _identity(_PRODUCTS)),),
     ),
 }

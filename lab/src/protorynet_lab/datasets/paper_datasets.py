@@ -159,7 +159,7 @@ def prepare_dataset(name: str, source: str | Path, *, seed: int = 0) -> Prepared
     fewest = min(len(sample.kept) for sample in samples.values())
     chosen: list[tuple[int, Row]] = []
     for sample in samples.values():
-        drawn = sample.drawn()
+        drawn = sample.in_order()
         chosen += _split(drawn[:fewest] if recipe.is_balanced else drawn, recipe.test_share)
     chosen.sort(key=lambda drawn: (drawn[1].split == "test", drawn[0]))
     n_found = sum(sample.n_seen for sample in samples.values())
@@ -184,7 +184,7 @@ class _Sample:
         else:
             heapq.heappushpop(self.kept, entry)
 
-    def drawn(self) -> list[tuple[int, Row]]:
+    def in_order(self) -> list[tuple[int, Row]]:
         """Return the documents and their numbers, in the order of these."""
         return [(-number, row) for number, _, row in sorted(self.kept, reverse=True)]
 

@@ -15,7 +15,7 @@ _Similarities = dict[tuple[str, str], float]
 
 
 def take_automatically(
-    storage: Storage, survey: Survey, *, judge: str | Encoder | None = None, device: str = "auto"
+    storage: Storage, survey: Survey, *, judge: str | Encoder | None = None
 ) -> list[Participant]:
     """Let an encoder take a survey that the database holds, once for each model.
 
@@ -23,13 +23,13 @@ def take_automatically(
 
     Parameters
     ----------
-    judge, device
-        The encoder to ask, by default one that the model was not made with, and where it computes.
+    judge
+        The encoder to ask, by default one that the model was not made with.
     """
-    asked = None if judge is None else load_encoder(judge, device=device)
+    asked = None if judge is None else load_encoder(judge)
     taken = []
     for part in survey.models:
-        judging, name = _find_judge(part, asked, device)
+        judging, name = _find_judge(part, asked)
         similarities = _compare_all(part, judging)
         entered = storage.enter(survey, new_token(), "automatic", judge=name, model=part.name)
         steps = order_steps(survey, entered)
@@ -56,13 +56,13 @@ def _choose(question: Question, similarities: _Similarities) -> str:
     return NONE if NONE in question.keys and scores[best] <= 0 else best
 
 
-def _find_judge(part: ModelQuestions, asked: Encoder | None, device: str) -> tuple[Judge, str]:
+def _find_judge(part: ModelQuestions, asked: Encoder | None) -> tuple[Judge, str]:
     if asked is not None and asked.name == part.encoder:
         raise InputError(
             f"the model {part.name!r} was made with the encoder {asked.name!r}, so that cannot "
             "judge it independently. Give another one with --judge, or none."
         )
-    judging, name = choose_judge(EncoderRecord(part.encoder, ""), asked, device=device)
+    judging, name = choose_judge(EncoderRecord(part.encoder, ""), asked, device="auto")
     if judging is None:
         raise InputError(f"the model {part.name!r} reads vectors, which cannot be judged.")
     return judging, name

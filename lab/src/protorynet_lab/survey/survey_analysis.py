@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, product
-from statistics import fmean, stdev
+from statistics import fmean, median_high, multimode, stdev
 from typing import Any, Literal
 
 from protorynet_lab.survey.participants import Response
@@ -272,17 +272,15 @@ def _test_means(
 ) -> tuple[float, float | None, float | None, float | None]:
     """Return the difference of the means, and Welch's t, degrees of freedom and p."""
     (mean, error), (other, other_error) = _mean_and_error(first), _mean_and_error(second)
-    n, m = len(first), len(second)
     # The squared standard errors. One of the samples may well not vary.
     a, b = (error or 0.0) ** 2, (other_error or 0.0) ** 2
-    if min(n, m) < 2 or a + b == 0:
+    if min(len(first), len(second)) < 2 or a + b == 0:
         return mean - other, None, None, None
-    from scipy.stats import ttest_ind_from_stats
+    from scipy.stats import t as students
 
-    deviations = math.sqrt(a * n), math.sqrt(b * m)
-    test = ttest_ind_from_stats(mean, deviations[0], n, other, deviations[1], m, equal_var=False)
-    df = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1))
-    return mean - other, float(test.statistic), df, float(test.pvalue)
+    t = (mean - other) / math.sqrt(a + b)
+    df = (a + b) ** 2 / (a**2 / (len(first) - 1) + b**2 / (len(second) - 1))
+    return mean - other, t, df, float(2 * students.sf(abs(t), df))
 
 
 def _group_by_question(models: Sequence[str], people: _People) -> list[list[Response]]:
@@ -304,10 +302,9 @@ def _group_by_question(models: Sequence[str], people: _People) -> list[list[Resp
 def _count_choices(given: Sequence[Response]) -> QuestionFigures:
     first = given[0]
     share, error = _mean_and_error([float(response.agrees) for response in given])
-    ranked = Counter(response.choice for response in given).most_common(2)
-    is_tied = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
-    consensus = None if is_tied else ranked[0][0]
-    times = sorted(response.seconds for response in given if response.seconds is not None)
+    modes = multimode(response.choice for response in given)
+    consensus = modes[0] if len(modes) == 1 else None
+    times = [response.seconds for response in given if response.seconds is not None]
     return QuestionFigures(
         first.question,
         first.model,
@@ -317,7 +314,7 @@ def _count_choices(given: Sequence[Response]) -> QuestionFigures:
         error,
         consensus,
         consensus == first.expected,
-        times[len(times) // 2] if times else None,
+        median_high(times) if times else None,
     )
 
 

@@ -172,8 +172,8 @@ class _Progress:
         is_reached = 1 <= number <= min(self.next, len(self.steps))
         return self.steps[number - 1] if is_reached else None
 
-    def lead_on(self) -> Response:
-        """Lead to the first step without an answer, or to the thanks."""
+    def redirect_to_next(self) -> Response:
+        """Redirect to the first step without an answer, or to the thanks."""
         number = self.next
         page_name = "thanks" if number > len(self.steps) else number
         return _redirect(self.request, f"/survey/take/{self.token}/{page_name}")
@@ -282,15 +282,15 @@ def begin(
 
 @pages_router.get("/take/{token}")
 def resume(progress: Taking) -> Response:
-    """Lead to the first page without an answer."""
-    return progress.lead_on()
+    """Redirect to the first page without an answer."""
+    return progress.redirect_to_next()
 
 
 @pages_router.get("/take/{token}/thanks")
 def thanks(request: Request, progress: Taking) -> Response:
     """Show the last page."""
     if progress.next <= len(progress.steps):
-        return progress.lead_on()
+        return progress.redirect_to_next()
     return _page(request, "thanks.html", survey=progress.survey)
 
 
@@ -299,7 +299,7 @@ def show_step(progress: Taking, number: int) -> Response:
     """Show a step; one that is answered already with the answer."""
     step = progress.find_step(number)
     if step is None:
-        return progress.lead_on()
+        return progress.redirect_to_next()
     answered = progress.answers.get(step.id)
     if answered is None:
         progress.storage.show(progress.participant, step.id)
@@ -315,10 +315,10 @@ def answer_step(
     choice: Annotated[str, Form()] = "",
     ease: Annotated[str, Form()] = "",
 ) -> Response:
-    """Store an answer, then lead on; what was answered before stays as it is."""
+    """Store an answer, then redirect to the next step; what was answered before stays as it is."""
     step = progress.find_step(number)
     if step is None or step.id in progress.answers:
-        return progress.lead_on()
+        return progress.redirect_to_next()
     question = step.question
     is_rated = question is not None and question.task == "match"
     rating = int(ease) if ease in _RATINGS and is_rated else None
@@ -328,7 +328,7 @@ def answer_step(
         return progress.show(number, tried=Answer(chosen, rating))
     n_steps = len(progress.steps)
     progress.storage.answer(progress.participant, step.id, chosen, rating, n_steps=n_steps)
-    return _find_progress(request, token).lead_on()
+    return _find_progress(request, token).redirect_to_next()
 
 
 def _welcome_page(

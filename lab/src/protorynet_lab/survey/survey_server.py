@@ -3,7 +3,7 @@
 import logging
 import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -129,10 +129,7 @@ def listening_at(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
 
 
 def serve_survey(storage: Storage, listener: socket.socket) -> None:
-    """Serve the participants' pages until SIGTERM or Ctrl-C, and close the storage.
-
-    Requests under way are answered.
-    """
+    """Serve the participants' pages until SIGTERM or Ctrl-C; requests under way are answered."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     config = uvicorn.Config(
         survey_app(storage),
@@ -143,7 +140,7 @@ def serve_survey(storage: Storage, listener: socket.socket) -> None:
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=10,
     )
-    with closing(storage), suppress(KeyboardInterrupt):  # which is how it is stopped
+    with suppress(KeyboardInterrupt):  # which is how it is stopped
         uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -2,7 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -245,8 +246,9 @@ class Storage:
             return connection.execute(query).all()
 
 
-def open_survey(name: str | None, database: str | None) -> tuple[Storage, Survey]:
-    """Open a survey's database, by default beside its file; return it with the survey meant.
+@contextmanager
+def open_survey(name: str | None, database: str | None) -> Iterator[tuple[Storage, Survey]]:
+    """Open a survey's database, by default beside its file; give it with the survey meant.
 
     The name is the survey's file (.json), or its id in a database that holds several. Beside the
     file it is noted when the survey came into a database elsewhere, so that one that was emptied
@@ -260,21 +262,17 @@ def open_survey(name: str | None, database: str | None) -> tuple[Storage, Survey
                 "give the survey's file, as made by `protorynet survey create`, or --database URL."
             )
         database = str(file.with_suffix(".sqlite"))
-    storage = Storage(database)
-    try:
+    with closing(Storage(database)) as storage:
         if file is None or given is None:
-            return storage, _find_survey(storage, name)
-        if storage.engine.dialect.name == "sqlite":  # a file, which has an identity
+            given = _find_survey(storage, name)
+        elif storage.engine.dialect.name == "sqlite":  # a file, which has an identity
             storage.keep_survey(given)
         else:
             note = _name_note(file, given, storage.engine)
             check_moment(note, storage.moment(given.id))
             storage.keep_survey(given)
             check_moment(note, storage.moment(given.id))
-        return storage, given
-    except BaseException:
-        storage.close()
-        raise
+        yield storage, given
 
 
 def _name_note(file: Path, survey: Survey, engine: Engine) -> Path:
