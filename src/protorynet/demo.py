@@ -187,11 +187,11 @@ def _find_examples(
     }
     for number, each in zip(some, explanations, strict=True):
         truth, is_right = test.labels[number], each.label == test.labels[number]
-        said = f"{truth} review, read " + ("correctly" if is_right else f"as {each.label}")
+        summary = f"{truth} review, read " + ("correctly" if is_right else f"as {each.label}")
         shown = (f"{step.prototype_sentence} {step.headline}" for step in each.sentences)
         is_clean = not any(map(_UNFIT.search, shown))
         if is_clean and (not is_right or is_of_one_tone(each)):
-            found[f"A {said}" if is_right else f"A mistake: a {said}"].append(each)
+            found[f"A {summary}" if is_right else f"A mistake: a {summary}"].append(each)
     return {
         caption: sorted(each, key=_worth_showing, reverse=True)
         for caption, each in found.items()
@@ -203,8 +203,8 @@ def choose_text(classifier: ProtoryNetClassifier) -> str:
     """Return the text to try first: one that the model reads as people do, by the best matches."""
 
     def worth(explanation: Explanation) -> tuple[bool, float]:
-        told = [step.scores["positive"] > 0.5 for step in explanation.sentences]
-        is_right = told == [False, True, True] and explanation.label == "positive"
+        tones = [step.scores["positive"] > 0.5 for step in explanation.sentences]
+        is_right = tones == [False, True, True] and explanation.label == "positive"
         return is_right, min(step.similarity for step in explanation.sentences)
 
     best: Explanation = max(classifier.explain(_TEXTS_TO_TRY), key=worth)

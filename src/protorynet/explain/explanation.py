@@ -295,13 +295,13 @@ def explain_reading(
     return [
         Explanation(
             document=text,
-            label=facts.labels.name_of(said),
-            probabilities=dict(zip(facts.labels.names, said.tolist(), strict=True)),
+            label=facts.labels.name_of(probabilities),
+            probabilities=dict(zip(facts.labels.names, probabilities.tolist(), strict=True)),
             sentences=tuple(islice(steps, length)),
             automaton=next(automata, None),
             reader_is_behind=facts.reader_is_behind,
         )
-        for text, said, length in zip(
+        for text, probabilities, length in zip(
             documents, reading.probabilities, reading.lengths.tolist(), strict=True
         )
     ]

@@ -180,9 +180,9 @@ def _wrongness(model: Model, reading: Reading, truth: NDArray[np.bool_]) -> NDAr
 
     Where one class holds, only the class that is given and should not be counts.
     """
-    said = reading.probabilities
-    predicted = model.labels.decide(said)
-    certainty = np.where(predicted, said, 1 - said)
+    probabilities = reading.probabilities
+    predicted = model.labels.decide(probabilities)
+    certainty = np.where(predicted, probabilities, 1 - probabilities)
     counts = predicted & ~truth if model.labels.task == "multiclass" else predicted != truth
     return np.where(counts, certainty, 0).astype(np.float32)
 
@@ -317,11 +317,11 @@ def overview_model(
     documents = documents_at(documents, filled)
     task, names = model.labels.task, model.labels.names
     reading = model.read(model.match(documents.embeddings, documents.sentences.lengths))
-    said, truth = reading.probabilities, documents.targets > 0.5
-    predicted = model.labels.decide(said)
+    probabilities, truth = reading.probabilities, documents.targets > 0.5
+    predicted = model.labels.decide(probabilities)
     right = (predicted == truth).all(axis=1)
     has_texts = model.encoder.name != PRECOMPUTED
-    sure = (said.max(axis=1) >= SURE) & (task == "multiclass")
+    sure = (probabilities.max(axis=1) >= SURE) & (task == "multiclass")
     plainest = choose_plainest(reading, truth, predicted, documents.texts) if has_texts else None
     shown = [] if plainest is None else [plainest]
     return Overview(
