@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from protorynet.report.conventions import break_lines, format_percent, shorten, text_width
+from rich.cells import cell_len
+
+from protorynet.report.conventions import break_lines, format_percent, shorten
 from protorynet.report.svg import (
     LETTER_WIDTH,
     LETTERING,
@@ -174,7 +176,7 @@ def _name_prototypes(edge: Edge) -> str:
     for shown in range(len(taken), 0, -1):
         more = len(taken) - shown
         label = ", ".join(taken[:shown]) + (f" and {more} more" if more else "")
-        if text_width(label) * _LABEL_LETTER <= _WIDEST_LABEL:
+        if cell_len(label) * _LABEL_LETTER <= _WIDEST_LABEL:
             break
     return label
 
@@ -191,7 +193,7 @@ def _assign_lanes(arcs: list[_Arc], n: int, *, side: int) -> int:
             if arc is not None:
                 lane += 1
                 middle = _SPACING * (left + length / 2)
-                half = text_width(arc.label) * _LABEL_LETTER / 2 + 3
+                half = cell_len(arc.label) * _LABEL_LETTER / 2 + 3
                 low, high = middle - half, middle + half
                 while arc.label and any(low < end and start < high for start, end in labels[lane]):
                     lane += 1

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len, chop_cells
+from rich.console import Console
+from rich.text import Text
 
 if TYPE_CHECKING:
     from protorynet.explain import Explanation, SentenceExplanation, WordEffect
@@ -102,12 +104,11 @@ def printable(text: str, encoding: str = "utf-8") -> str:
     return line.encode(encoding, "replace").decode(encoding)
 
 
-text_width = cell_len
-"""Return the width of a text in letters; East Asian characters take two."""
+def shorten(text: str, limit: int = 400) -> str:
+    """Return the text cut to a number of letters, with an ellipsis where it was cut.
 
-
-def shorten(text: str, limit: int) -> str:
-    """Return the text cut to a number of letters, with an ellipsis where it was cut."""
+    East Asian characters take the room of two.
+    """
     if cell_len(text) <= limit:
         return text
     return chop_cells(text, max(limit - 1, 1))[0].rstrip() + "…"
@@ -115,16 +116,9 @@ def shorten(text: str, limit: int) -> str:
 
 def break_lines(text: str, limit: int, most: int = 100) -> list[str]:
     """Return the text in lines of at most `limit` letters, the last one cut if need be."""
-    broken, line = [], ""
-    for word in text.split():
-        joined = f"{line} {word}" if line else word
-        if text_width(joined) > limit:
-            broken += [line] if line else []
-            # A word may take no room at all, as control characters do.
-            *full, joined = chop_cells(word, limit) or [word]
-            broken += full
-        line = joined
-    broken.append(line)
+    whole = Text(" ".join(text.split()))
+    folded = (line.plain.strip() for line in whole.wrap(Console(), limit, overflow="fold"))
+    broken = [line for line in folded if line]
     if len(broken) > most:
         broken[most - 1 :] = [shorten(" ".join(broken[most - 1 : most + 1]), limit)]
     return broken

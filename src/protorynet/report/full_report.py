@@ -42,7 +42,6 @@ _MOST_AUTOMATA = 4
 _ONE_IN = 5  # documents kept for measuring automata where there are no training documents
 _FEWEST_TO_SPLIT = 20
 _WIDE, _NARROW = 960, 330
-_LONGEST_SENTENCE = 400
 _MOST_STEPS = 40  # of a longer document the sentences are listed that mattered most
 _MOST_FOR_BOTH, _MOST_FOR_PICTURE = 60, 150  # sentences of a document that is drawn twice, or once
 _MOST_PROTOTYPES = 120
@@ -168,13 +167,11 @@ def _fill(report: FullReport, most_members: int | None) -> dict[str, Any]:
         "figures": report.evaluation,
         "calibration_axes": _name_calibration_axes(overview),
         "counted": counted,
-        "cut": _cut,
         "for_page": _cut_sentences,
         "listed": _list_names,
         "named": _name,
         "pattern_sentence": lambda pattern: pattern_sentence(pattern, model.prototypes),
         "picture_sizes": _picture_sizes,
-        "printable": printable,
         "rows": name_rows,
         "share_of": share_of,
         "steps": _choose_steps,
@@ -235,24 +232,19 @@ def _name_calibration_axes(overview: Overview) -> tuple[str, str]:
     return "probability of the answer", "share that is right"
 
 
-def _cut(text: str, limit: int = _LONGEST_SENTENCE) -> str:
-    """Return the text, or its beginning where it is very long."""
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
-
-
 def _cut_sentences(explanation: Explanation) -> Explanation:
     """Return an explanation without the length of very long sentences."""
     steps = tuple(
         replace(
             step,
-            text=_cut(step.text),
-            prototype_sentence=_cut(step.prototype_sentence),
-            headline=_cut(step.headline),
+            text=shorten(step.text),
+            prototype_sentence=shorten(step.prototype_sentence),
+            headline=shorten(step.headline),
             runner_up_sentence=None,
         )
         for step in explanation.sentences
     )
-    return replace(explanation, document=_cut(explanation.document), sentences=steps)
+    return replace(explanation, document=shorten(explanation.document), sentences=steps)
 
 
 def _choose_steps(explanation: Explanation) -> list[tuple[int, SentenceExplanation]]:

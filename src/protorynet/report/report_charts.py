@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.cells import cell_len
 
-from protorynet.report.conventions import Scale, format_percent, printable, shorten, text_width
+from protorynet.report.conventions import Scale, format_percent, printable, shorten
 from protorynet.report.svg import (
     LETTER_WIDTH,
     LETTERING,
@@ -130,11 +131,11 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width:
     """
     n = len(classes)
     names = [printable(name) for name in classes]
-    label = min(max(map(text_width, names)) * LETTER_WIDTH + 14, width * 0.3)
+    label = min(max(map(cell_len, names)) * LETTER_WIDTH + 14, width * 0.3)
     left = label + 18
     cell = (width - left - 2) / n
     # Names that are too wide stand on two lines by turns, and so have twice the room.
-    in_turns = any(text_width(name) * LETTER_WIDTH > cell - 4 for name in names)
+    in_turns = any(cell_len(name) * LETTER_WIDTH > cell - 4 for name in names)
     top = 66.0 if in_turns else 54.0
     tall = min(max(cell, 26.0), 64.0)
     across_limit = max(int((cell * (1 + in_turns) - 4) / LETTER_WIDTH), 2)
@@ -163,7 +164,7 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width:
         strength = share**0.6
         note = f"{said[-1]} ({format_percent(share)})"
         parts += _draw_cell(box, strength, 0 if truth == answer else 1, note)
-        if count and text_width(f"{count}") * LETTER_WIDTH <= cell - 4:
+        if count and cell_len(f"{count}") * LETTER_WIDTH <= cell - 4:
             x, y = box[0] + cell / 2, box[1] + tall / 2 + 4.2
             look = {"text_anchor": "middle", "font_weight": 600, "pointer_events": "none"}
             look |= {"font_size": 12.0, "style": _ON_DARK if strength > 0.55 else ""}
@@ -231,7 +232,7 @@ def _describe_bin(each: ReliabilityBin) -> str:
 
 def _halve(name: str, limit: int) -> list[str]:
     """Return a name on one line, or on two where it is too long for one and has a space."""
-    if text_width(name) <= limit or " " not in name:
+    if cell_len(name) <= limit or " " not in name:
         return [name]
     spaces = [at for at, letter in enumerate(name) if letter == " "]
     middle = min(spaces, key=lambda at: abs(2 * at - len(name)))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from protorynet.errors import InputError, MissingExtraError
 from protorynet.files import write_atomically
 from protorynet.report.conventions import (
@@ -25,7 +27,6 @@ from protorynet.report.conventions import (
     read_verdict,
     scale_of_explanation,
     shorten,
-    text_width,
     warn_unfamiliar,
 )
 from protorynet.report.svg import (
@@ -57,7 +58,6 @@ _MOST_SENTENCES = 12  # of more, those are written that mattered most
 _INK, _PAPER = "#1d2127", "#ffffff"
 _EM = 0.53  # width of a character, on average and generously
 _SMALL: dict[str, object] = {"font_size": 12, "fill_opacity": 0.75}
-_SMALL_AT_END: dict[str, object] = {"font_size": 12, "text_anchor": "end", "fill_opacity": 0.75}
 
 
 def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 220) -> str:
@@ -146,7 +146,7 @@ class _Frame:
 def _make_frame(scale: Scale, n: int, *, width: int, height: int) -> _Frame:
     """Return a frame that leaves room for the names of the classes."""
     names = scale.classes if scale.pole is None else (scale.pole, scale.opposite)
-    widest = min(LETTER_WIDTH * max(map(text_width, names)), width * 0.24)
+    widest = min(LETTER_WIDTH * max(map(cell_len, names)), width * 0.24)
     left, right = 42.0, widest + 5 * LETTER_WIDTH + 14
     if scale.pole is not None:
         left, right = max(widest, 4 * LETTER_WIDTH) + 14, 46.0
@@ -195,7 +195,7 @@ def _legend(frame: _Frame, scale: Scale) -> list[str]:
     if x + taken + LETTER_WIDTH * len(line) > right:
         x = 4.0
     named = f"probability of {scale.pole} so far"
-    if scale.pole is not None and x + taken + LETTER_WIDTH * text_width(named) <= right:
+    if scale.pole is not None and x + taken + LETTER_WIDTH * cell_len(named) <= right:
         line = named
     start = x + taken - 26
     return [
@@ -411,7 +411,7 @@ def _write_sentence(
     parts = [
         mark(5, y - 4, 4, reading.hue, f"Score {reading.value:.2f} for {reading.label}"),
         text(f"S{number}", 14, y, **_SMALL),
-        text(effect, wide, y, **_SMALL_AT_END),
+        text(effect, wide, y, text_anchor="end", **_SMALL),
     ]
     room = wide - indent - 34
     for line in break_lines(printable(step.text), int(room / (13 * _EM)), most=4):
