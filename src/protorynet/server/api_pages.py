@@ -13,7 +13,7 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field
 
-from protorynet.server.api_keys import declared_scope, public, require
+from protorynet.server.api_keys import SCOPES, public, require
 from protorynet.server.api_shapes import ERROR_ANSWERS, refusal
 
 _TEMPLATES = resources.files("protorynet.server") / "templates"
@@ -125,11 +125,13 @@ def route_scopes(app: FastAPI) -> dict[tuple[str, str], str | None]:
     scopes: dict[tuple[str, str], str | None] = {}
     for route in iter_route_contexts(app.routes):
         called = [entry.dependency for entry in getattr(route, "dependencies", ())]
-        try:
-            scope = declared_scope([call for call in called if call is not None])
-        except LookupError as error:
-            raise LookupError(f"{route.path}: {error}") from None
-        scopes |= {(method, str(route.path)): scope for method in route.methods or ()}
+        asked = [scope for scope in SCOPES if require(scope) in called]
+        if not asked and public not in called:
+            raise LookupError(
+                f"{route.path} declares no scope; add Depends(require(…)) or Depends(public)"
+            )
+        highest = asked[-1] if asked else None
+        scopes |= {(method, str(route.path)): highest for method in route.methods or ()}
     return scopes
 
 
