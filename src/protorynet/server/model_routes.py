@@ -16,7 +16,7 @@ from protorynet.server.api_keys import require
 from protorynet.server.api_shapes import Body, Text, refusal
 from protorynet.server.background import run_in_pool
 from protorynet.server.config import Limits
-from protorynet.server.served_models import ServedModel, ask, refuse_texts
+from protorynet.server.served_models import ServedModel, ask, refuse_lengths
 
 Name = Annotated[str, Path(description="The model's name.", max_length=64, examples=["hotel"])]
 _Texts = Annotated[list[Text], FailFast()]
@@ -227,7 +227,8 @@ def _check_texts(texts: list[str], limits: Limits) -> None:
 def _explain_words(served: ServedModel, texts: list[str], limits: Limits) -> list[dict[str, Any]]:
     if (given := sum(map(len, texts))) > limits.max_characters_with_words:
         raise refusal("too_long_for_words", given=given, most=limits.max_characters_with_words)
-    refused = refuse_texts(served.predictor, texts, limits.max_sentences_with_words)
+    lengths = served.predictor.split(texts).lengths
+    refused = refuse_lengths(lengths, limits.max_sentences_with_words)
     if refused is not None:
         raise refused
     return [found.to_dict() for found in served.predictor.explain(texts, words=True)]
