@@ -251,7 +251,7 @@ class Marks:
                 connection.execute("DELETE FROM marks WHERE text = ?", (key,))
         return mark if is_marked else None
 
-    def add_to(self, items: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+    def add_to(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return objects that have a ``"text"``, each with the mark of it, or None."""
         marks: dict[str, dict[str, Any]] = {}
         if self._path.exists():
