@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from protorynet.data import Table
     from protorynet.explain import Explanation
     from protorynet.inference import Predictor
-    from protorynet.prototypes import Prototypes
 
 _SHOWN = 10
 _AT_ONCE = 1_000  # texts whose explanations are held in memory together
@@ -210,40 +209,26 @@ def automaton(
             raise InputError(
                 "--text, --split, --skip-empty, --states and --encoder need --data FILE."
             )
-        found, prototypes = _load_automaton(model, label)
+        from protorynet.explain import stored_automaton
+        from protorynet.storage import load_model
+
+        loaded, _ = load_model(model)  # without the encoder, which is not needed
+        found, prototypes = stored_automaton(loaded, label), loaded.prototypes
     else:
         learning, measuring = _read_tables(data, text=text, split=split, skip_empty=skip_empty)
         classifier = inputs.load_classifier(model, encoder=encoder, skip_empty=skip_empty)
         found = _learn(classifier, learning, measuring, label, states or _MOST_STATES)
         prototypes = classifier.prototypes_
-    _show_automaton(found, prototypes, as_json=as_json, svg=svg)
-
-
-def _show_automaton(
-    found: Automaton, prototypes: Prototypes, *, as_json: bool, svg: Path | None
-) -> None:
     if as_json:
         print_json(found.to_dict())
         return
+    from protorynet import report
+
     if svg is not None:
-        from protorynet.files import write_atomically
-        from protorynet.report import automaton_svg
-
-        write_atomically(svg, automaton_svg(found, prototypes, standalone=True))
+        report.write_view(svg, report.automaton_svg(found, prototypes, standalone=True), "picture")
         note(f"wrote {svg}")
-        return
-    from protorynet.report import print_automaton
-
-    print_automaton(found, prototypes, result_console())
-
-
-def _load_automaton(folder: Path, label: str) -> tuple[Automaton, Prototypes]:
-    from protorynet.explain import stored_automaton
-    from protorynet.storage import load_model
-
-    # The encoder is not needed, so it is not loaded.
-    model, _ = load_model(folder)
-    return stored_automaton(model, label), model.prototypes
+    else:
+        report.print_automaton(found, prototypes, result_console())
 
 
 def _read_tables(data: Path, *, split: str | None, **how: Any) -> tuple[Table, Table]:
