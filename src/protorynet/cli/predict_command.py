@@ -82,13 +82,17 @@ def predict(
     for remark in stream.notes:
         note(remark)
 
-    from protorynet.inference import open_predictor
+    from protorynet.inference import open_predictor, predict_to_stream
 
     # Keeping the embeddings of large tables costs more than it saves, and what is found there
     # differs in the last digit from what is computed in another company.
     predictor = open_predictor(model, encoder=encoder, runtime=runtime, cache=stream.is_small)
     if output is None or output == _STANDARD:
-        written = _print(stream, predictor, kind or "csv", is_brief=output is None)
+        ending, is_brief = f".{kind or 'csv'}", output is None
+        with row_progress(stream.n_rows) as advance:
+            written = predict_to_stream(
+                stream, predictor, sys.stdout.buffer, ending, advance, is_brief=is_brief
+            )
     else:
         options = {"encoder": encoder, "text": stream.text_column, "split": split}
         files = [] if _STANDARD in sources else [Path(source) for source in sources]
@@ -162,15 +166,6 @@ def _write(
                 return predict_to_file(stream, predictor, store, advance)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
-
-
-def _print(stream: TableStream, predictor: Predictor, kind: str, *, is_brief: bool) -> Written:
-    from protorynet.inference import predict_to_stream
-
-    with row_progress(stream.n_rows) as advance:
-        return predict_to_stream(
-            stream, predictor, sys.stdout.buffer, f".{kind}", advance, is_brief=is_brief
-        )
 
 
 def _predict_with_ray(model: Path, sources: list[str], output: str | None, **how: Any) -> None:
