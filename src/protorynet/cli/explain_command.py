@@ -50,11 +50,22 @@ def explain(
     **Example:** `protorynet explain model "The plot is thin. But I loved the actors!"`
     """
     _check_choice_of_output(as_json, "--html", html, *([] if source is None else [source]))
-    opened = partial(_open_model, model, words, encoder=encoder, runtime=runtime)
+    from protorynet.inference import is_exported, open_predictor
+
+    if words and is_exported(model):
+        raise InputError(
+            f"{model} is exported, and --words needs torch; ask the model that it was made of."
+        )
+    opened = partial(open_predictor, model, encoder=encoder, runtime=runtime)
+    explanations: Iterable[Explanation]
     if source is None:
         if text or split or limit or skip_empty:
             raise InputError("--text, --split, --limit and --skip-empty need --input FILE.")
-        explanations: Iterable[Explanation] = [_explain_text(opened, _read_text(document), words)]
+        documents = [_read_text(document)]
+        try:
+            explanations = opened().explain(documents, words=words)
+        except EmptyDocumentError:
+            raise InputError("the text to explain holds no sentence.") from None
     elif document is not None:
         raise InputError("give either a TEXT or --input FILE, not both.")
     else:
@@ -102,24 +113,16 @@ def _check_choice_of_output(as_json: bool, option: str, output: Path | None, *in
 
 
 def _read_text(document: str | None) -> str:
-    if document is not None and document != "-":
-        return document
     if document is None and sys.stdin.isatty():
         raise InputError('there is nothing to explain: give a "TEXT", --input FILE, or a pipe.')
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError("standard input is not UTF-8 text.") from None
-
-
-def _explain_text(opened: Callable[..., Predictor], document: str, words: bool) -> Explanation:
-    if not document or document.isspace():
+    if document is None or document == "-":
+        try:
+            document = sys.stdin.buffer.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError("standard input is not UTF-8 text.") from None
+    if not document.strip():
         raise InputError('the text to explain is empty: give a "TEXT", --input FILE, or a pipe.')
-    predictor = opened()
-    try:
-        return predictor.explain([document], words=words)[0]
-    except EmptyDocumentError:
-        raise InputError("the text to explain holds no sentence.") from None
+    return document
 
 
 def _explain_table(
@@ -143,17 +146,6 @@ def _explain_table(
         part = sentences.part(chosen)
         some = [texts[document] for document in np.flatnonzero(chosen)]
         yield from predictor.explain_prepared(some, part, predictor.encode(part), words=words)
-
-
-def _open_model(model: Path, words: bool, **how: Any) -> Predictor:
-    """Return what explains texts with a model, exported or not."""
-    from protorynet.inference import is_exported, open_predictor
-
-    if words and is_exported(model):
-        raise InputError(
-            f"{model} is exported, and --words needs torch; ask the model that it was made of."
-        )
-    return open_predictor(model, **how)
 
 
 def _show(
