@@ -204,13 +204,14 @@ def group_by_class(prototypes: Prototypes, scale: Scale) -> dict[str | None, lis
 
     A class that none speaks for has an empty list.
     """
-    groups: dict[str | None, list[Prototype]] = {}
-    if scale.pole is None:
-        groups = {label: [] for label in scale.classes}
-    for item in rank_prototypes(prototypes, scale):
-        label = None if scale.pole is not None else scale.shown(item.scores).label
-        groups.setdefault(label, []).append(item)
-    return groups
+    ranked = rank_prototypes(prototypes, scale)
+    if scale.pole is not None:
+        return {None: ranked}
+    strongest = [scale.shown(item.scores).label for item in ranked]
+    return {
+        label: [item for item, own in zip(ranked, strongest, strict=True) if own == label]
+        for label in scale.classes
+    }
 
 
 def read_verdict(explanation: Explanation, scale: Scale) -> ShownClass:

@@ -19,7 +19,6 @@ from protorynet.server.api_shapes import ERROR_ANSWERS, refusal
 _TEMPLATES = resources.files("protorynet.server") / "templates"
 _STATIC = Path(__file__).parent / "static"
 _USUAL_ANSWERS = frozenset(answer["description"] for answer in ERROR_ANSWERS.values())
-_METHODS = ("get", "post", "put", "patch", "delete")
 _FOR_A_YEAR = "public, max-age=31536000, immutable"
 _DEEPEST_EXAMPLE = 5
 
@@ -162,8 +161,7 @@ def _group_operations(described: dict[str, Any]) -> dict[str, list[dict[str, Any
     schemas = described["components"].get("schemas", {})
     groups: dict[str, list[dict[str, Any]]] = {}
     for path, operations in described["paths"].items():
-        for method in (name for name in _METHODS if name in operations):
-            operation = operations[method]
+        for method, operation in operations.items():
             shown = operation | {
                 "method": method.upper(),
                 "path": path,

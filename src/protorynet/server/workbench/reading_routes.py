@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Annotated, Any
@@ -69,11 +69,11 @@ def documents(
 ) -> dict[str, Any]:
     """List the documents of the table that the server was started with."""
     table = desk.workbench.table()
-    positions: Sequence[int] = range(len(table))
-    if split is not None:
-        positions = [n for n in positions if table.splits[n] == split]
-    if search.strip():
-        positions = [n for n in positions if holds_words(table.texts[n], search)]
+    positions = [
+        n
+        for n, text in enumerate(table.texts)
+        if split in (None, table.splits[n]) and holds_words(text, search)
+    ]
     page, labels = paged.of(positions), desk.served.model.labels
     page["items"] = [
         {**table.view(n, labels), "n_characters": len(table.texts[n]), "split": table.splits[n]}
