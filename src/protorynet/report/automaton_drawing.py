@@ -13,7 +13,6 @@ from rich.cells import cell_len
 from protorynet.report.conventions import break_lines, format_percent, shorten
 from protorynet.report.svg import (
     LETTER_WIDTH,
-    LETTERING,
     canvas,
     element,
     fill,
@@ -80,7 +79,6 @@ def automaton_svg(
         layout.width,
         height,
         "pn-automaton",
-        **LETTERING,
         style=f"--pn-width:{layout.width:.0f}px" + f";{_ALONE}" * standalone,
     )
 

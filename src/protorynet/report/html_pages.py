@@ -38,7 +38,7 @@ class ModelStory:
     subtitle: str
     facts: tuple[tuple[str, str], ...]
     prototypes: Prototypes
-    evaluation: Evaluation | None
+    evaluation: Evaluation
     examples: tuple[tuple[str, Explanation], ...]
 
 

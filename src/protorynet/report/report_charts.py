@@ -13,7 +13,6 @@ from rich.cells import cell_len
 from protorynet.report.conventions import Scale, format_percent, printable, shorten
 from protorynet.report.svg import (
     LETTER_WIDTH,
-    LETTERING,
     canvas,
     element,
     fill,
@@ -75,7 +74,7 @@ def usage_chart(prototypes: Sequence[PrototypeFigures], scale: Scale, *, width: 
         f"prototype {each.prototype.id}: {format_percent(each.usage)}" for each in ordered
     )
     names = "Share of the sentences by prototype", f"{described}."
-    return _chart(names, parts, width, step * len(ordered) + 6)
+    return canvas(names, parts, width, step * len(ordered) + 6, "pn-chart")
 
 
 def calibration_chart(bins: Sequence[ReliabilityBin], *, said: str, observed: str) -> str:
@@ -94,7 +93,7 @@ def calibration_chart(bins: Sequence[ReliabilityBin], *, said: str, observed: st
         low, high = each.interval
         parts.append(polyline([(x, plot.y(low)), (x, plot.y(high))], stroke_opacity=0.6))
         parts.append(mark(x, y, 3 + 5 * (each.count / total) ** 0.5, 0, note))
-    return _chart(("Calibration", f"{'; '.join(notes)}."), parts, _WIDTH, _HEIGHT)
+    return canvas(("Calibration", f"{'; '.join(notes)}."), parts, _WIDTH, _HEIGHT, "pn-chart")
 
 
 def pruning_chart(curve: Sequence[PruningPoint], kept: int) -> str:
@@ -120,7 +119,7 @@ def pruning_chart(curve: Sequence[PruningPoint], kept: int) -> str:
             last_named = x
     said = "; ".join(f"{each.n_prototypes}: {each.accuracy:.3f}" for each in points)
     described = f"Accuracy by number of prototypes. {said}. The model keeps {kept}."
-    return _chart(("Pruning curve", described), parts, _WIDTH, _HEIGHT)
+    return canvas(("Pruning curve", described), parts, _WIDTH, _HEIGHT, "pn-chart")
 
 
 def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64]) -> str:
@@ -170,11 +169,7 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64]) -> str:
             look |= {"font_size": 12.0, "style": _ON_DARK if strength > 0.55 else ""}
             parts.append(text(f"{count}", x + cell / 2, y + tall / 2 + 4.2, **look))
     described = "; ".join(said) + "."
-    return _chart(("Confusion matrix", described), parts, _WIDTH, top + tall * n + 4)
-
-
-def _chart(names: tuple[str, str], parts: list[str], width: float, height: float) -> str:
-    return canvas(names, parts, width, height, "pn-chart", **LETTERING)
+    return canvas(("Confusion matrix", described), parts, _WIDTH, top + tall * n + 4, "pn-chart")
 
 
 @dataclass

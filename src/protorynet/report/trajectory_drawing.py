@@ -31,9 +31,7 @@ from protorynet.report.conventions import (
 )
 from protorynet.report.svg import (
     DASHES,
-    FONTS,
     LETTER_WIDTH,
-    LETTERING,
     canvas,
     element,
     fill,
@@ -75,7 +73,7 @@ def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 
     scale = scale_of_explanation(explanation)
     parts = draw_trajectory(explanation, scale, width=width, height=height)
     names = name_picture(explanation, scale)
-    return canvas(names, parts, width, height, "pn-trajectory", **LETTERING)
+    return canvas(names, parts, width, height, "pn-trajectory")
 
 
 def draw_trajectory(
@@ -327,7 +325,6 @@ def explanation_svg(explanation: Explanation, *, width: int = 960) -> str:
         "g",
         *draw_trajectory(explanation, scale, width=wide, height=tall),
         transform=f"translate({_MARGIN + (wide + _MARGIN if beside else 0)} {top})",
-        font_size=12,
     )
     parts = [
         element("rect", width=width, height=height, fill=_PAPER),
@@ -335,7 +332,7 @@ def explanation_svg(explanation: Explanation, *, width: int = 960) -> str:
         chart,
     ]
     names = name_picture(explanation, scale)
-    return canvas(names, parts, width, height, color=_INK, font_family=FONTS)
+    return canvas(names, parts, width, height, color=_INK)
 
 
 def picture_png(picture: str, *, scale: float = 2.0) -> bytes:
