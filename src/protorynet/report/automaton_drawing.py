@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -341,12 +341,10 @@ def _list_sentences(
     automaton: Automaton, sentences: dict[int, str], layout: _Layout, y: float
 ) -> tuple[list[str], float]:
     """Return the sentences of the busiest prototypes from some height on, and where they end."""
-    traffic = dict.fromkeys(automaton.prototypes, 0)
+    traffic: Counter[int] = Counter()
     for edge in automaton.edges:
-        for number, count in zip(edge.prototypes, edge.traffic, strict=True):
-            traffic[number] += count
-    busiest = sorted((i for i in traffic if traffic[i]), key=lambda i: (-traffic[i], i))
-    used = sorted(busiest[:_MOST_NAMED])
+        traffic.update(dict(zip(edge.prototypes, edge.traffic, strict=True)))
+    used = sorted(number for number, count in traffic.most_common(_MOST_NAMED) if count)
     two = layout.width >= 700
     lines = -(-len(used) // 2) if two else len(used)
     wide = (layout.width - 32) / (2 if two else 1)

@@ -260,6 +260,13 @@ def warn_unfamiliar(explanation: Explanation) -> str | None:
     return f"{subject} {UNFAMILIAR}, so the verdict says little."
 
 
+def pick_steps(explanation: Explanation, most: int) -> list[tuple[int, SentenceExplanation]]:
+    """Return the sentences with their numbers; of many, those that mattered most."""
+    numbered = list(enumerate(explanation.sentences, start=1))
+    by_effect = sorted(numbered, key=lambda each: (-abs(each[1].effect), each[0]))
+    return sorted(by_effect[:most])
+
+
 def find_decider(explanation: Explanation) -> Literal["pattern", "whole", "differs"] | None:
     """Say what decided, if known; an automaton that differs from the model explains nothing."""
     reading = explanation.automaton

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +29,19 @@ from protorynet.reading import Reading
 from protorynet.report import report_charts as charts
 from protorynet.report.automaton_drawing import automaton_svg
 from protorynet.report.console_views import pattern_sentence
-from protorynet.report.conventions import has_families, printable, scale_of_prototypes, shorten
+from protorynet.report.conventions import (
+    has_families,
+    pick_steps,
+    printable,
+    scale_of_prototypes,
+    shorten,
+)
 from protorynet.report.figure_views import audit_fragment
 from protorynet.report.html_pages import render
 from protorynet.report.trajectory_drawing import write_view
 
 if TYPE_CHECKING:
-    from protorynet.explain import Explanation, SentenceExplanation
+    from protorynet.explain import Explanation
 
 LARGEST_PAGE = 2_000_000  # bytes; with less shown a page is kept below
 
@@ -174,7 +181,7 @@ def _fill(report: FullReport, most_members: int | None) -> dict[str, Any]:
         "picture_sizes": _picture_sizes,
         "rows": name_rows,
         "share_of": share_of,
-        "steps": _choose_steps,
+        "steps": partial(pick_steps, most=_MOST_STEPS),
         "has_small_automata": all(len(each.states) <= _FEW_STATES for each in report.automata),
         "charts": _draw_charts(report),
         "audit_html": Markup(audit_fragment(report.audit)) if report.audit else None,  # noqa: S704
@@ -245,13 +252,6 @@ def _cut_sentences(explanation: Explanation) -> Explanation:
         for step in explanation.sentences
     )
     return replace(explanation, document=shorten(explanation.document), sentences=steps)
-
-
-def _choose_steps(explanation: Explanation) -> list[tuple[int, SentenceExplanation]]:
-    """Return the sentences with their numbers; of many, those that mattered most."""
-    numbered = list(enumerate(explanation.sentences, start=1))
-    by_effect = sorted(numbered, key=lambda each: (-abs(each[1].effect), each[0]))
-    return sorted(by_effect[:_MOST_STEPS])
 
 
 def _picture_sizes(explanation: Explanation) -> list[tuple[str, int, int]]:

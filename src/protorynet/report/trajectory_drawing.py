@@ -23,6 +23,7 @@ from protorynet.report.conventions import (
     format_percent,
     format_points,
     is_member,
+    pick_steps,
     printable,
     read_verdict,
     scale_of_explanation,
@@ -383,19 +384,16 @@ def _write_sentences(
     explanation: Explanation, wide: int, scale: Scale, top: float
 ) -> tuple[list[str], float]:
     """Return the sentences that matter most, in reading order, and where they end."""
-    steps = explanation.sentences
-    shown = list(range(len(steps)))
+    numbered, n = pick_steps(explanation, _MOST_SENTENCES), len(explanation.sentences)
     heading = "Sentences, and what each is most like"
-    if len(steps) > _MOST_SENTENCES:
-        by_effect = sorted(shown, key=lambda step: -abs(steps[step].effect))
-        shown = sorted(by_effect[:_MOST_SENTENCES])
-        heading = f"The {len(shown)} of {len(steps)} sentences that matter most"
+    if len(numbered) < n:
+        heading = f"The {len(numbered)} of {n} sentences that matter most"
     effect = text("Effect", wide, top + 16, text_anchor="end", **_SMALL)
     parts = [text(heading, 0, top + 16, **_SMALL), effect]
     y = top + 42.0
-    indent = 26 + 7 * len(str(len(steps)))
-    for step in shown:
-        drawn, y = _write_sentence(steps[step], step + 1, scale, indent, wide, y)
+    indent = 26 + 7 * len(str(n))
+    for number, step in numbered:
+        drawn, y = _write_sentence(step, number, scale, indent, wide, y)
         parts += drawn
     return parts, y - 12
 
