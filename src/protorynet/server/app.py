@@ -39,7 +39,7 @@ def create_app(config: ServerConfig) -> FastAPI:
     """Load the models and return the application that serves them.
 
     ``app.state`` holds `config`, `store` (`ModelStore`), `keys` (`KeyFile` or None), `pool`
-    (`WorkPool`, by way of `run_in_pool`), `jobs` (`Jobs`), `metrics` and `ready`.
+    (`WorkPool`), `jobs` (`Jobs`), `metrics` and `ready`.
     """
     app = FastAPI(
         title="ProtoryNet",

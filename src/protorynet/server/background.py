@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
-from fastapi import APIRouter, Depends, FastAPI, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -51,14 +51,6 @@ class WorkPool:
     def close(self) -> None:
         """Let what runs come to its end, and drop what has not begun."""
         self._threads.shutdown(wait=True, cancel_futures=True)
-
-
-async def run_in_pool(
-    app: FastAPI, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-) -> T:
-    """Call a function on a thread of the app's pool."""
-    pool: WorkPool = app.state.pool
-    return await pool.run(function, *args, **kwargs)
 
 
 class _JobStopped(BaseException):

@@ -14,7 +14,6 @@ from protorynet.prototypes import Prototype
 from protorynet.report import model_card
 from protorynet.server.api_keys import require
 from protorynet.server.api_shapes import Body, Text, refusal
-from protorynet.server.background import run_in_pool
 from protorynet.server.config import Limits
 from protorynet.server.served_models import ServedModel, ask, refuse_lengths
 
@@ -146,7 +145,7 @@ async def explain(name: Name, body: ExplainBody, request: Request) -> JSONRespon
     _check_texts(body.texts, limits)
     if body.words:
         served = request.app.state.store.get(name)
-        work = run_in_pool(request.app, _explain_words, served, body.texts, limits)
+        work = request.app.state.pool.run(_explain_words, served, body.texts, limits)
         version, results = served.version, await work
     else:
         answer = await ask(request.app, name, "explain", body.texts)
@@ -198,7 +197,7 @@ async def reload(name: Name, request: Request) -> ModelView:
     state = request.app.state
     folder = state.store.get(name).folder
     try:
-        await run_in_pool(request.app, state.store.replace, name)
+        await state.pool.run(state.store.replace, name)
     except (EncoderError, InputError, ModelFormatError) as error:
         reason = str(error).replace(str(folder), folder.name)
         raise refusal("not_reloaded", reason=reason) from None

@@ -44,7 +44,7 @@ from protorynet.prototypes import EditEntry
 from protorynet.records import moment, read_record
 from protorynet.server.api_keys import require
 from protorynet.server.api_shapes import ApiError, ErrorView, refusal
-from protorynet.server.background import Computed, Job, JobView, Progress, run_in_pool
+from protorynet.server.background import Computed, Job, JobView, Progress, WorkPool
 from protorynet.server.config import ServerConfig, workbench_folder
 from protorynet.server.model_routes import Name
 from protorynet.server.served_models import ModelStore, ServedModel, ask, folder_version
@@ -354,6 +354,7 @@ class Desk:
         self.workbench = workbench
         self.app = workbench.app
         self.store: ModelStore = workbench.app.state.store
+        self.pool: WorkPool = workbench.app.state.pool
         self.names = names
         self.home = workbench_folder(model)
         self.lock = threading.RLock()
@@ -415,7 +416,7 @@ def in_pool(route: Callable[P, T]) -> Callable[P, Awaitable[T]]:
     async def call(*args: P.args, **kwargs: P.kwargs) -> T:
         desk = kwargs["desk"]
         assert isinstance(desk, Desk)
-        return await run_in_pool(desk.app, route, *args, **kwargs)
+        return await desk.pool.run(route, *args, **kwargs)
 
     return call
 

@@ -26,7 +26,7 @@ from protorynet.model import Model
 from protorynet.prototypes import Prototype
 from protorynet.reading import Reading
 from protorynet.server.api_shapes import Body, Text, csv_download, refusal
-from protorynet.server.background import Progress, run_in_pool
+from protorynet.server.background import Progress
 from protorynet.server.model_routes import Name
 from protorynet.server.workbench.desk import (
     EDIT,
@@ -147,7 +147,7 @@ async def mistake(name: Name, desk: AtDesk, row: _Row) -> JSONResponse:
                 return item
         raise refusal("no_mistake")
 
-    found = await run_in_pool(desk.app, look)
+    found = await desk.pool.run(look)
     reasons = await explain_text(desk, name, found["text"])
     return JSONResponse({**found, "explanation": reasons})
 

@@ -17,7 +17,7 @@ from protorynet.inference import TorchBackend
 from protorynet.model import Model
 from protorynet.prototypes import Member, Prototype
 from protorynet.server.api_shapes import refusal
-from protorynet.server.background import Progress, run_in_pool
+from protorynet.server.background import Progress
 from protorynet.server.config import own_table, workbench_folder
 from protorynet.server.model_routes import MEMBERS_SHOWN, Name, view_prototype
 from protorynet.server.served_models import folder_version
@@ -86,7 +86,7 @@ def documents(
 @router.get("/documents/{row}", dependencies=PREDICT)
 async def document(name: Name, desk: AtDesk, row: _Row) -> dict[str, Any]:
     """Show one document of the table, with the model's reasons."""
-    table = await run_in_pool(desk.app, desk.workbench.table)
+    table = await desk.pool.run(desk.workbench.table)
     position = table.find(row)
     text = table.texts[position]
     reasons = await explain_text(desk, name, text)
