@@ -18,9 +18,9 @@ from protorynet.report.svg import (
     fill,
     mark,
     polyline,
-    rectangle,
     stroke,
     text,
+    tooltip,
 )
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def usage_chart(prototypes: Sequence[PrototypeFigures], scale: Scale, *, width: 
         top = step * number + (0 if wide else 18)
         y = top + 13 if wide else top - 4
         tick = left + item.usage * unit
-        bar = (left, top + 3, max(each.usage * unit, 0.5), 13)
+        bar = {"x": left, "y": top + 3, "width": max(each.usage * unit, 0.5), "height": 13}
         parts += [
             text(str(item.id), 24, y, text_anchor="end", **_SOFT),
             mark(36, y - 4, 4, shown.hue, shown.label),
             text(shorten(caption, name_limit), 48, y),
-            rectangle(*bar, note, rx=2, **fill(shown.hue)),
+            element("rect", tooltip(note), **bar, rx=2, **fill(shown.hue)),
             polyline([(tick, top + 1), (tick, top + 18)], stroke_width=2),
             text(share, left + max(each.usage, item.usage) * unit + 7, top + 14),
         ]
@@ -161,9 +161,10 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64]) -> str:
         # A few mistakes must be seen beside hundreds of right answers.
         strength = share**0.6
         note = f"{said[-1]} ({format_percent(share)})"
+        box = {"x": x + 0.5, "y": y + 0.5, "width": cell - 1, "height": tall - 1}
         look: dict[str, object] = {"fill_opacity": 0.04 + 0.9 * strength, "stroke_opacity": 0.15}
         look |= {"stroke": "currentColor", **fill(0 if truth == answer else 1)}
-        parts.append(rectangle(x + 0.5, y + 0.5, cell - 1, tall - 1, note, **look))
+        parts.append(element("rect", tooltip(note), **box, **look))
         if count and cell_len(f"{count}") * LETTER_WIDTH <= cell - 4:
             look = {"text_anchor": "middle", "font_weight": 600, "pointer_events": "none"}
             look |= {"font_size": 12.0, "style": _ON_DARK if strength > 0.55 else ""}

@@ -95,14 +95,6 @@ def polyline(
     return element("path", *children, d=line_path(points), **stroke(hue), **look)
 
 
-def rectangle(
-    x: float, y: float, wide: float, tall: float, note: str = "", /, **look: object
-) -> str:
-    """Return a rectangle with its tooltip."""
-    children = [tooltip(note)] if note else []
-    return element("rect", *children, x=x, y=y, width=wide, height=tall, **look)
-
-
 def mark(x: float, y: float, radius: float, hue: int, title: str) -> str:
     """Return a hue's mark with its tooltip."""
     shape = _SHAPES[hue]
