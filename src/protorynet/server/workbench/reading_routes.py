@@ -113,8 +113,8 @@ def prototypes_page(
     found = []
     for item in model.prototypes:
         holding = [each for each in item.members if holds_words(each.sentence, search)]
-        told = f"{item.id} {item.caption} {' '.join(item.words)}"
-        if holding or holds_words(told, search):
+        named = f"{item.id} {item.caption} {' '.join(item.words)}"
+        if holding or holds_words(named, search):
             found.append((item, holding))
     changes = _list_changes(desk.served.model, edited) if edited else {}
     shown = {item.id: (holding or list(item.members))[:MEMBERS_SHOWN] for item, holding in found}
