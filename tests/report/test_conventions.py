@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import example, given, strategies as st
+from rich.cells import cell_len
 
 from protorynet.report import clean, printable, shorten
 from protorynet.report.conventions import (
@@ -10,7 +11,6 @@ from protorynet.report.conventions import (
     format_percent,
     format_points,
     format_signed,
-    text_width,
 )
 
 
@@ -43,7 +43,7 @@ def test_any_text_can_be_written_and_printed_on_one_line_without_escape_codes(te
 @example("0000 \x1b", 2, 1)
 @given(st.text(), st.integers(2, 30), st.integers(1, 5))
 def test_shortened_and_broken_texts_keep_their_limits(text, limit, most):
-    assert text_width(shorten(text, limit)) <= limit
+    assert cell_len(shorten(text, limit)) <= limit
     broken = break_lines(text, limit, most)
     assert len(broken) <= most
-    assert all(text_width(line) <= limit for line in broken)
+    assert all(cell_len(line) <= limit for line in broken)

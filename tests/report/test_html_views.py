@@ -35,7 +35,7 @@ def pages(tmp_path, story, request, movie_prototypes):
     explanations = [request.getfixturevalue(name) for name in names]
     hostile = replace(story, title="<b>&", subtitle='"', facts=(("<i>", "<u>"),))
     model_page(story, tmp_path / "model.html")
-    model_page(replace(hostile, evaluation=None, examples=()), tmp_path / "bare.html")
+    model_page(replace(hostile, examples=()), tmp_path / "bare.html")
     explanation_page(explanations, tmp_path / "many.html")
     explanation_page([request.getfixturevalue("long_review")], tmp_path / "long.html")
     prototypes_page(movie_prototypes, tmp_path / "prototypes.html")
@@ -70,7 +70,6 @@ def test_the_model_page_shows_what_it_is_given_escaped_and_leaves_the_rest_out(p
     shown += [measure.meaning for measure in story.evaluation.measures]
     text = unescape(pages["model"])
     assert [part for part in shown if part not in text] == []
-    assert "How far to trust it" not in pages["bare"]
     assert "How it reads" not in pages["bare"]
     assert "&lt;b&gt;&amp;" in pages["bare"]
     assert "&lt;u&gt;" in pages["bare"]

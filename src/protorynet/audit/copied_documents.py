@@ -147,8 +147,9 @@ def near_copies(
 ) -> list[NearCopy]:
     """Find, for each test document, a training document that holds most of its runs of five words.
 
-    Compared are documents that share a passage with no third, and the first training document of
-    each group that a test document's MinHash falls into, so the work grows with the words.
+    Those of training come first. Compared are documents that share a passage with no third, and
+    the first training document of each group that a test document's MinHash falls into, so the
+    work grows with the words.
     """
     hashes, starts = shingles(documents, _RUN_WORDS)
     owners = documents.owners[starts]
@@ -180,8 +181,7 @@ def _pairs_of_two(
     _, held, documents = holders(hashes, owners)
     two = np.flatnonzero(np.bincount(held)[held] == 2)
     pairs = documents[two[np.argsort(held[two], kind="stable")]].reshape(-1, 2)
-    pairs = pairs[is_test[pairs[:, 0]] != is_test[pairs[:, 1]]]
-    pairs = np.where(is_test[pairs[:, :1]], pairs, pairs[:, ::-1])
+    pairs = pairs[is_test[pairs[:, 0]] < is_test[pairs[:, 1]]][:, ::-1]
     found, times = np.unique(pairs, axis=0, return_counts=True)
     return {(test, train) for test, train in found[times >= _LEAST_RUNS].tolist()}
 
@@ -194,17 +194,16 @@ def _pairs_by_minhash(
 ) -> set[tuple[int, int]]:
     """Pair each test document with the first training document of the same MinHash."""
     random = np.random.default_rng(0)
-    train, test = (np.flatnonzero(is_test[present] == split) for split in (False, True))
+    tested = is_test[present].tolist()
     pairs: set[tuple[int, int]] = set()
-    if not len(train) or not len(test):
-        return pairs
     for _ in range(_MINHASH_BANDS):
         odd = random.integers(0, 2**62, 2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
         one, other = (np.minimum.reduceat(hashes * factor, begins) for factor in odd)
-        keys = one * np.uint64(31) ^ other
-        known, first = np.unique(keys[train], return_index=True)
-        nearest = np.minimum(np.searchsorted(known, keys[test]), len(known) - 1)
-        hit = known[nearest] == keys[test]
-        tests, trains = present[test[hit]], present[train[first[nearest[hit]]]]
-        pairs |= set(zip(tests.tolist(), trains.tolist(), strict=True))
+        keys = (one * np.uint64(31) ^ other).tolist()
+        first: dict[int, int] = {}
+        for key, document, is_tested in zip(keys, present.tolist(), tested, strict=True):
+            if not is_tested:
+                first.setdefault(key, document)
+            elif key in first:
+                pairs.add((document, first[key]))
     return pairs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -181,7 +180,10 @@ def report(
     classifier = inputs.load_classifier(model, encoder=encoder, skip_empty=skip_empty)
     options = {"-o": output, "--train": train, "--text": text, "--label": label, "--split": split}
     options |= {"--title": title, "--format": layout, "--encoder": encoder}
-    command = _write_command(model, test, options, ["--skip-empty"] if skip_empty else [])
+    words = ["protorynet", "report", str(model), str(test)]
+    for name, value in options.items():
+        words += [] if value is None else [name, str(value)]
+    words += ["--skip-empty"] * skip_empty
     from protorynet.report import compile_report, write_report
 
     given = None if trained is None else (trained.texts, trained.labels)
@@ -193,7 +195,7 @@ def report(
         inputs.labelled_documents(classifier, table),
         None if trained is None else inputs.labelled_documents(classifier, trained),
         title=title or f"Report on the model “{model.resolve().name}”",
-        provenance=_list_provenance(command, model, test, train, len(table)),
+        provenance=_list_provenance(shlex.join(words), model, test, train, len(table)),
     )
     as_markdown = layout == "md" or (layout is None and output.suffix.lower() == ".md")
     write_report(compiled, output, as_markdown=as_markdown)
@@ -218,15 +220,6 @@ def _read_training_table(
         return None
     note(f"training rows: {len(found):,} with split 'train'")
     return found
-
-
-def _write_command(
-    model: Path, test: Path, options: Mapping[str, Path | str | None], flags: list[str]
-) -> str:
-    """Return the command that makes the report again; options not given are left out."""
-    given = [(name, str(value)) for name, value in options.items() if value is not None]
-    words = ["protorynet", "report", str(model), str(test)]
-    return shlex.join([*words, *(word for pair in given for word in pair), *flags])
 
 
 def _list_provenance(

@@ -106,11 +106,14 @@ def edit(
     else:
         with inputs.naming_rows(table):
             entry = classifier.edit(table.texts, table.labels, **edits)
-    classifier.save(output or model)
-    if as_json:
-        print_json(_summarise(output or model, classifier.model_, entry))
-    else:
-        _print_edits(output or model, classifier.model_, [entry])
+    saved, edited = output or model, classifier.model_
+    classifier.save(saved)
+    if not as_json:
+        _print_edits(saved, edited, [entry])
+        return
+    log = {"reader_is_behind": edited.edits.reader_is_behind, "undoable": len(edited.edits.states)}
+    shown = {"model": str(saved), "edit": entry.to_dict(), "n_prototypes": len(edited.prototypes)}
+    print_json(shown | log)
 
 
 def _parse_ids(given: str, option: str) -> list[int]:
@@ -149,16 +152,6 @@ def _show_log(model: Path, *, as_json: bool) -> None:
         print_json({"edits": entries, "undoable": len(log.states)})
         return
     _print_edits(model, found, log.entries, is_log=True)
-
-
-def _summarise(saved: Path, model: Model, entry: EditEntry) -> dict[str, Any]:
-    return {
-        "model": str(saved),
-        "edit": entry.to_dict(),
-        "n_prototypes": len(model.prototypes),
-        "reader_is_behind": model.edits.reader_is_behind,
-        "undoable": len(model.edits.states),
-    }
 
 
 def _print_edits(

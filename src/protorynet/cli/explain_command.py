@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from protorynet.data import Table
     from protorynet.explain import Explanation
     from protorynet.inference import Predictor
-    from protorynet.prototypes import Prototypes
 
 _SHOWN = 10
 _AT_ONCE = 1_000  # texts whose explanations are held in memory together
@@ -51,11 +50,22 @@ def explain(
     **Example:** `protorynet explain model "The plot is thin. But I loved the actors!"`
     """
     _check_choice_of_output(as_json, "--html", html, *([] if source is None else [source]))
-    opened = partial(_open_model, model, words, encoder=encoder, runtime=runtime)
+    from protorynet.inference import is_exported, open_predictor
+
+    if words and is_exported(model):
+        raise InputError(
+            f"{model} is exported, and --words needs torch; ask the model that it was made of."
+        )
+    opened = partial(open_predictor, model, encoder=encoder, runtime=runtime)
+    explanations: Iterable[Explanation]
     if source is None:
         if text or split or limit or skip_empty:
             raise InputError("--text, --split, --limit and --skip-empty need --input FILE.")
-        explanations: Iterable[Explanation] = [_explain_text(opened, _read_text(document), words)]
+        documents = [_read_text(document)]
+        try:
+            explanations = opened().explain(documents, words=words)
+        except EmptyDocumentError:
+            raise InputError("the text to explain holds no sentence.") from None
     elif document is not None:
         raise InputError("give either a TEXT or --input FILE, not both.")
     else:
@@ -103,24 +113,16 @@ def _check_choice_of_output(as_json: bool, option: str, output: Path | None, *in
 
 
 def _read_text(document: str | None) -> str:
-    if document is not None and document != "-":
-        return document
     if document is None and sys.stdin.isatty():
         raise InputError('there is nothing to explain: give a "TEXT", --input FILE, or a pipe.')
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError("standard input is not UTF-8 text.") from None
-
-
-def _explain_text(opened: Callable[..., Predictor], document: str, words: bool) -> Explanation:
-    if not document or document.isspace():
+    if document is None or document == "-":
+        try:
+            document = sys.stdin.buffer.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError("standard input is not UTF-8 text.") from None
+    if not document.strip():
         raise InputError('the text to explain is empty: give a "TEXT", --input FILE, or a pipe.')
-    predictor = opened()
-    try:
-        return predictor.explain([document], words=words)[0]
-    except EmptyDocumentError:
-        raise InputError("the text to explain holds no sentence.") from None
+    return document
 
 
 def _explain_table(
@@ -144,17 +146,6 @@ def _explain_table(
         part = sentences.part(chosen)
         some = [texts[document] for document in np.flatnonzero(chosen)]
         yield from predictor.explain_prepared(some, part, predictor.encode(part), words=words)
-
-
-def _open_model(model: Path, words: bool, **how: Any) -> Predictor:
-    """Return what explains texts with a model, exported or not."""
-    from protorynet.inference import is_exported, open_predictor
-
-    if words and is_exported(model):
-        raise InputError(
-            f"{model} is exported, and --words needs torch; ask the model that it was made of."
-        )
-    return open_predictor(model, **how)
 
 
 def _show(
@@ -210,40 +201,26 @@ def automaton(
             raise InputError(
                 "--text, --split, --skip-empty, --states and --encoder need --data FILE."
             )
-        found, prototypes = _load_automaton(model, label)
+        from protorynet.explain import stored_automaton
+        from protorynet.storage import load_model
+
+        loaded, _ = load_model(model)  # without the encoder, which is not needed
+        found, prototypes = stored_automaton(loaded, label), loaded.prototypes
     else:
         learning, measuring = _read_tables(data, text=text, split=split, skip_empty=skip_empty)
         classifier = inputs.load_classifier(model, encoder=encoder, skip_empty=skip_empty)
         found = _learn(classifier, learning, measuring, label, states or _MOST_STATES)
         prototypes = classifier.prototypes_
-    _show_automaton(found, prototypes, as_json=as_json, svg=svg)
-
-
-def _show_automaton(
-    found: Automaton, prototypes: Prototypes, *, as_json: bool, svg: Path | None
-) -> None:
     if as_json:
         print_json(found.to_dict())
         return
+    from protorynet import report
+
     if svg is not None:
-        from protorynet.files import write_atomically
-        from protorynet.report import automaton_svg
-
-        write_atomically(svg, automaton_svg(found, prototypes, standalone=True))
+        report.write_view(svg, report.automaton_svg(found, prototypes, standalone=True), "picture")
         note(f"wrote {svg}")
-        return
-    from protorynet.report import print_automaton
-
-    print_automaton(found, prototypes, result_console())
-
-
-def _load_automaton(folder: Path, label: str) -> tuple[Automaton, Prototypes]:
-    from protorynet.explain import stored_automaton
-    from protorynet.storage import load_model
-
-    # The encoder is not needed, so it is not loaded.
-    model, _ = load_model(folder)
-    return stored_automaton(model, label), model.prototypes
+    else:
+        report.print_automaton(found, prototypes, result_console())
 
 
 def _read_tables(data: Path, *, split: str | None, **how: Any) -> tuple[Table, Table]:

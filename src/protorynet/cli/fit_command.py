@@ -70,7 +70,7 @@ def fit(
     inputs.check_model_output(output)
     checkpoint = output.with_name(output.name + ".checkpoint")
     _note_start(checkpoint, resume=resume)
-    with _saying_what_is_kept(checkpoint, output):
+    with _report_kept_epochs(checkpoint, output):
         begin = time.perf_counter()
         table = inputs.read_documents(
             train, text=text, label=label, split=split, prefer_split="train", skip_empty=skip_empty
@@ -82,7 +82,7 @@ def fit(
         from protorynet.classifier import ProtoryNetClassifier
 
         classifier = ProtoryNetClassifier(
-            _chosen_encoder(encoder, encoder_training or settings, device),
+            _choose_encoder(encoder, encoder_training or settings, device),
             settings=settings,
             n_prototypes=prototypes,
             max_prototypes=max_prototypes,
@@ -122,7 +122,7 @@ def fit(
         _print_summary(output, train, classifier, seconds, verbose=verbose)
 
 
-def _chosen_encoder(encoder: str, training: str, device: str) -> str:
+def _choose_encoder(encoder: str, training: str, device: str) -> str:
     """Return the name of the encoder; what 'auto' stands for is printed."""
     if encoder != "auto":
         return encoder
@@ -160,7 +160,7 @@ def _note_start(checkpoint: Path, *, resume: bool) -> None:
 
 
 @contextmanager
-def _saying_what_is_kept(checkpoint: Path, output: Path) -> Iterator[None]:
+def _report_kept_epochs(checkpoint: Path, output: Path) -> Iterator[None]:
     """Say, when training is stopped or the model cannot be saved, how to go on."""
 
     def kept() -> str:

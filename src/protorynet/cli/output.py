@@ -104,11 +104,9 @@ def _describe_error(error: Exception) -> str:
     return f"something unexpected went wrong ({type(error).__name__}: {error}). {hint}"
 
 
-def _describe_usage(error: BaseException) -> str:
-    message: str = getattr(error, "format_message", lambda: str(error))()
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else "protorynet"
-    return f"{message.rstrip('.')}. See: {command} --help"
+def _describe_usage(error: Any) -> str:
+    command = error.ctx.command_path if error.ctx else "protorynet"
+    return f"{error.format_message().rstrip('.')}. See: {command} --help"
 
 
 def check_writable(path: Path, *inputs: Path) -> None:

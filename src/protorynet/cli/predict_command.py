@@ -53,10 +53,17 @@ def predict(
     if engine == "ray":
         if split is not None or kind is not None:
             raise InputError("--split and --format do not go with --engine ray.")
-        how = {"text": text, "skip_empty": skip_empty, "encoder": encoder, "runtime": runtime}
-        if output is not None:
-            inputs.check_new(Path(output), replace=force)
-        _predict_with_ray(model, sources, output, **how, address=address, resume=resume)
+        if output is None or output == _STANDARD:
+            raise InputError(
+                "--engine ray needs -o OUTPUT: a folder of parts, or one .parquet file."
+            )
+        inputs.check_new(Path(output), replace=force)
+        from protorynet.inference import predict_with_ray
+
+        how: dict[str, Any] = {"text": text, "skip_empty": skip_empty, "encoder": encoder}
+        how |= {"runtime": runtime, "address": address, "resume": resume}
+        how |= {"progress": sys.stderr.isatty(), "tell": note}
+        _tell_written(predict_with_ray(model, sources, output, **how), output)
         return
     if address is not None:
         raise InputError(f"--address {address} needs --engine ray.")
@@ -82,13 +89,17 @@ def predict(
     for remark in stream.notes:
         note(remark)
 
-    from protorynet.inference import open_predictor
+    from protorynet.inference import open_predictor, predict_to_stream
 
     # Keeping the embeddings of large tables costs more than it saves, and what is found there
     # differs in the last digit from what is computed in another company.
     predictor = open_predictor(model, encoder=encoder, runtime=runtime, cache=stream.is_small)
     if output is None or output == _STANDARD:
-        written = _print(stream, predictor, kind or "csv", is_brief=output is None)
+        ending, is_brief = f".{kind or 'csv'}", output is None
+        with row_progress(stream.n_rows) as advance:
+            written = predict_to_stream(
+                stream, predictor, sys.stdout.buffer, ending, advance, is_brief=is_brief
+            )
     else:
         options = {"encoder": encoder, "text": stream.text_column, "split": split}
         files = [] if _STANDARD in sources else [Path(source) for source in sources]
@@ -162,24 +173,6 @@ def _write(
                 return predict_to_file(stream, predictor, store, advance)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
-
-
-def _print(stream: TableStream, predictor: Predictor, kind: str, *, is_brief: bool) -> Written:
-    from protorynet.inference import predict_to_stream
-
-    with row_progress(stream.n_rows) as advance:
-        return predict_to_stream(
-            stream, predictor, sys.stdout.buffer, f".{kind}", advance, is_brief=is_brief
-        )
-
-
-def _predict_with_ray(model: Path, sources: list[str], output: str | None, **how: Any) -> None:
-    from protorynet.inference import predict_with_ray
-
-    if output is None or output == _STANDARD:
-        raise InputError("--engine ray needs -o OUTPUT: a folder of parts, or one .parquet file.")
-    how |= {"progress": sys.stderr.isatty(), "tell": note}
-    _tell_written(predict_with_ray(model, sources, output, **how), output)
 
 
 def _tell_written(written: Written, output: str | None) -> None:

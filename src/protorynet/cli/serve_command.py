@@ -103,11 +103,8 @@ def list_keys(file: Path, as_json: bool = False) -> None:
 
     found = KeyFile(_require_file(file)).keys()
     if as_json:
-        listed = [
-            {"id": key.id, "name": key.name, "scope": key.scope, "created": key.created}
-            for key in found
-        ]
-        print_json({"keys": listed})
+        shown = ("id", "name", "scope", "created")
+        print_json({"keys": [{name: getattr(key, name) for name in shown} for key in found]})
         return
     table = Table("id", "name", "scope", "created", box=None)
     for key in found:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from protorynet.report.conventions import break_lines, format_percent, shorten, text_width
+from rich.cells import cell_len
+
+from protorynet.report.conventions import break_lines, format_percent, shorten
 from protorynet.report.svg import (
     LETTER_WIDTH,
     canvas,
@@ -29,9 +31,8 @@ _RADIUS = 20.0  # of a state's circle
 _SPACING = 112.0  # between the middles of two states
 _MARGIN = 64.0
 _LOOP = 30.0  # height of a loop over its state
-_FIRST = 42.0  # height of the lowest arcs over the labels of the loops, and of each further lane
+_FIRST = 56.0  # height of the lowest arcs, over the labels of the loops, and of each further lane
 _LANE = 17.0
-_LABEL_HEIGHT = 14.0
 _LABEL_LETTER = 6.2  # width of a character of a label, also of a bold one
 _WIDEST_LABEL = _SPACING - 6
 _FAINT = 0.01  # edges with less of the busiest one's traffic have no label
@@ -78,8 +79,6 @@ def automaton_svg(
         layout.width,
         height,
         "pn-automaton",
-        font_family="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
-        font_size=12,
         style=f"--pn-width:{layout.width:.0f}px" + f";{_ALONE}" * standalone,
     )
 
@@ -87,15 +86,17 @@ def automaton_svg(
 class _Arc:
     """One edge to be drawn: above the states (`side` 1), below (-1), or a loop (0).
 
-    `share` is its traffic as a share of the busiest edge's. The layout adds the rest.
+    `share` is its traffic as a share of the busiest edge's. The layout adds the rest: which lane
+    it runs in, how far from the middle of the two states it leaves and reaches them, and its path.
     """
 
     def __init__(self, edge: Edge, most: int) -> None:
         self.edge = edge
-        self.way = edge.source, edge.target
         self.side = (edge.target > edge.source) - (edge.target < edge.source)
         self.share = sum(edge.traffic) / most
         self.label = _name_prototypes(edge) if self.share >= _FAINT else ""
+        self.lane = 0
+        self.offsets = [0.0, 0.0]
         self.path = ""
         self.tip = self.label_at = 0.0, 0.0
 
@@ -103,25 +104,29 @@ class _Arc:
     def hue(self) -> int | None:
         return {1: 0, -1: 1}.get(self.side)
 
-    def bend(
-        self, ends: tuple[float, float], offsets: tuple[float, float], axis: float, height: float
-    ) -> None:
-        """Rise so high over the circles of the two states, and leave and reach them there."""
-        x1, x2 = (end + offset for end, offset in zip(ends, offsets, strict=True))
-        y1, y2 = (axis - self.side * math.sqrt(_RADIUS**2 - offset**2) for offset in offsets)
-        apex = axis - self.side * (_RADIUS + height)
+    @property
+    def span(self) -> tuple[int, int]:
+        """The leftmost and the rightmost state."""
+        return min(self.edge.source, self.edge.target), max(self.edge.source, self.edge.target)
+
+    def bend(self, points: list[float], axis: float) -> None:
+        """Rise as high as the lane over the circles of the two states, and leave and reach them."""
+        ends = points[self.edge.source], points[self.edge.target]
+        x1, x2 = (end + offset for end, offset in zip(ends, self.offsets, strict=True))
+        y1, y2 = (axis - self.side * math.sqrt(_RADIUS**2 - each**2) for each in self.offsets)
+        apex = axis - self.side * (_RADIUS + _FIRST + _LANE * self.lane)
         # A cubic curve rises to three quarters of the way to its handles.
         top = (apex - (y1 + y2) / 8) * 4 / 3
         self.path = f"M{x1:.1f} {y1:.1f}C{x1:.1f} {top:.1f} {x2:.1f} {top:.1f} {x2:.1f} {y2:.1f}"
         self.tip = x2, y2
         self.label_at = sum(ends) / 2, apex + 4 - self.side * 9
 
-    def bend_to_loop(self, x: float, axis: float, raised: float) -> None:
+    def bend_to_loop(self, x: float, axis: float) -> None:
         y, top = axis - math.sqrt(_RADIUS**2 - _INNER**2), axis - _RADIUS - _LOOP * 4 / 3
         left, right = f"{x - _INNER:.1f}", f"{x + _INNER:.1f}"
         self.path = f"M{left} {y:.1f}C{x - 20:.1f} {top:.1f} {x + 20:.1f} {top:.1f} {right} {y:.1f}"
         self.tip = x + _INNER, y
-        self.label_at = x, axis - _RADIUS - _LOOP - 5 - raised
+        self.label_at = x, axis - _RADIUS - _LOOP - 5
 
 
 @dataclass(frozen=True)
@@ -145,26 +150,19 @@ def _lay_out(automaton: Automaton) -> _Layout:
         (edge for edge in automaton.edges if sum(edge.traffic)), key=lambda edge: sum(edge.traffic)
     )
     arcs = [_Arc(edge, sum(taken[-1].traffic)) for edge in taken]
-    lanes = _assign_loops(arcs) | _assign_lanes(arcs, n, side=1) | _assign_lanes(arcs, n, side=-1)
-    up, down, loops = (
-        1 + max((lanes[arc.way] for arc in arcs if arc.side == side), default=-1)
-        for side in (1, -1, 0)
-    )
-    ground = _FIRST + _LABEL_HEIGHT * max(loops, 1)
-    above = ground + _LANE * (up - 1) if up else _LOOP + _LABEL_HEIGHT * loops
+    up, down = (_assign_lanes(arcs, n, side=side) for side in (1, -1))
+    _assign_ports(arcs)
+    above = _FIRST + _LANE * (up - 1) if up else _LOOP + 14
     axis = _HEADER + _RADIUS + above + 20
     width = max(2 * _MARGIN + _SPACING * (n - 1), 560.0)
     first = (width - _SPACING * (n - 1)) / 2
     points = [first + _SPACING * number for number in range(n)]
-    ports = _assign_ports(taken)
     for arc in arcs:
-        source, target = (points[state] for state in arc.way)
         if arc.side:
-            offsets = ports[arc.way, "out"], ports[arc.way, "in"]
-            arc.bend((source, target), offsets, axis, ground + _LANE * lanes[arc.way])
+            arc.bend(points, axis)
         else:
-            arc.bend_to_loop(source, axis, _LABEL_HEIGHT * lanes[arc.way])
-    bottom = axis + _RADIUS + (ground + _LANE * (down - 1) if down else 0) + 28
+            arc.bend_to_loop(points[arc.edge.source], axis)
+    bottom = axis + _RADIUS + (_FIRST + _LANE * (down - 1) if down else 0) + 28
     return _Layout(width, bottom, axis, points, arcs)
 
 
@@ -176,65 +174,48 @@ def _name_prototypes(edge: Edge) -> str:
     for shown in range(len(taken), 0, -1):
         more = len(taken) - shown
         label = ", ".join(taken[:shown]) + (f" and {more} more" if more else "")
-        if text_width(label) * _LABEL_LETTER <= _WIDEST_LABEL:
+        if cell_len(label) * _LABEL_LETTER <= _WIDEST_LABEL:
             break
     return label
 
 
-_Lanes = dict[int, list[tuple[float, float]]]  # what labels take of each height, from the lowest on
-
-
-def _find_lane(lanes: _Lanes, lowest: int, middle: float, label: str) -> int:
-    """Return the lowest lane, from some one on, that has room for a label, and take that room."""
-    half = text_width(label) * _LABEL_LETTER / 2 + 3
-    low, high = middle - half, middle + half
-    while label and any(low < end and start < high for start, end in lanes[lowest]):
-        lowest += 1
-    if label:
-        lanes[lowest].append((low, high))
-    return lowest
-
-
-def _assign_loops(arcs: list[_Arc]) -> dict[tuple[int, int], int]:
-    """Give the label of every loop a lane; the first one, unless labels are very wide."""
-    lanes: _Lanes = defaultdict(list)
-    loops = sorted((arc for arc in arcs if not arc.side), key=lambda arc: arc.way)
-    return {arc.way: _find_lane(lanes, 0, _SPACING * arc.way[0], arc.label) for arc in loops}
-
-
-def _assign_lanes(arcs: list[_Arc], n: int, *, side: int) -> dict[tuple[int, int], int]:
-    """Give every edge of one side a lane higher than those of all edges that it spans."""
-    spans = {(min(arc.way), max(arc.way)): arc for arc in arcs if arc.side == side}
-    lanes: _Lanes = defaultdict(list)
-    found: dict[tuple[int, int], int] = {}
+def _assign_lanes(arcs: list[_Arc], n: int, *, side: int) -> int:
+    """Put every edge of one side in a lane above all edges that it spans; return how many."""
+    spans = {arc.span: arc for arc in arcs if arc.side == side}
+    labels: dict[int, list[tuple[float, float]]] = defaultdict(list)  # their ends in each lane
     highest = [-1] * n  # by left end, of all edges up to the present length
     for length in range(1, n):
         for left in range(n - length):
-            below = max(highest[left], highest[left + 1])
+            lane = max(highest[left], highest[left + 1])
             arc = spans.get((left, left + length))
             if arc is not None:
+                lane += 1
                 middle = _SPACING * (left + length / 2)
-                below = found[arc.way] = _find_lane(lanes, below + 1, middle, arc.label)
-            highest[left] = below
-    return found
+                half = cell_len(arc.label) * _LABEL_LETTER / 2 + 3
+                low, high = middle - half, middle + half
+                while arc.label and any(low < end and start < high for start, end in labels[lane]):
+                    lane += 1
+                if arc.label:
+                    labels[lane].append((low, high))
+                arc.lane = lane
+            highest[left] = lane
+    return 1 + max(highest)
 
 
-def _assign_ports(edges: list[Edge]) -> dict[tuple[tuple[int, int], str], float]:
+def _assign_ports(arcs: list[_Arc]) -> None:
     """Give every edge its own point on both circles, so that short arcs lie inside long ones."""
-    bundles: dict[tuple[int, str, bool], list[Edge]] = defaultdict(list)
-    for edge in edges:
-        if edge.source != edge.target:
-            bundles[edge.source, "out", edge.target > edge.source].append(edge)
-            bundles[edge.target, "in", edge.target > edge.source].append(edge)
-    offsets = {}
-    for (_, end, rises), bundle in bundles.items():
+    bundles: dict[tuple[int, int, int], list[_Arc]] = defaultdict(list)
+    for arc in arcs:
+        if arc.side:
+            bundles[arc.edge.source, 0, arc.side].append(arc)
+            bundles[arc.edge.target, 1, arc.side].append(arc)
+    for (_, end, side), bundle in bundles.items():
         # Arcs leave towards their target; that is to the right for those that rise.
-        side = 1 if (end == "out") == rises else -1
-        bundle.sort(key=lambda edge: abs(edge.target - edge.source))
-        for rank, edge in enumerate(bundle):
+        direction = side if end == 0 else -side
+        bundle.sort(key=lambda arc: arc.span[1] - arc.span[0])
+        for rank, arc in enumerate(bundle):
             away = _SIDE - (_SIDE - _INNER) * (rank / max(len(bundle) - 1, 1))
-            offsets[(edge.source, edge.target), end] = side * away
-    return offsets
+            arc.offsets[end] = direction * away
 
 
 def _headline(automaton: Automaton) -> str:
@@ -360,12 +341,10 @@ def _list_sentences(
     automaton: Automaton, sentences: dict[int, str], layout: _Layout, y: float
 ) -> tuple[list[str], float]:
     """Return the sentences of the busiest prototypes from some height on, and where they end."""
-    traffic = dict.fromkeys(automaton.prototypes, 0)
+    traffic: Counter[int] = Counter()
     for edge in automaton.edges:
-        for number, count in zip(edge.prototypes, edge.traffic, strict=True):
-            traffic[number] += count
-    busiest = sorted((i for i in traffic if traffic[i]), key=lambda i: (-traffic[i], i))
-    used = sorted(busiest[:_MOST_NAMED])
+        traffic.update(dict(zip(edge.prototypes, edge.traffic, strict=True)))
+    used = sorted(number for number, count in traffic.most_common(_MOST_NAMED) if count)
     two = layout.width >= 700
     lines = -(-len(used) // 2) if two else len(used)
     wide = (layout.width - 32) / (2 if two else 1)

@@ -258,9 +258,9 @@ def _print_step(sentence: SentenceExplanation, scale: Scale, lead: str, console:
     like.append(f" (similarity {sentence.similarity:.2f}{runner_up})", style="dim")
     print_hanging(console, indent, like)
     if is_member(sentence):
-        told = printable(f"prototype {number}: {sentence.headline}", console.encoding)
-        told = shorten(told, _view_width(console) - len(indent))
-        print_hanging(console, indent, Text(told, style="dim"))
+        line = printable(f"prototype {number}: {sentence.headline}", console.encoding)
+        line = shorten(line, _view_width(console) - len(indent))
+        print_hanging(console, indent, Text(line, style="dim"))
     if sentence.words:
         _print_words(sentence, indent, console)
     print_hanging(console, indent, _figures(sentence, scale, console, len(indent)))
@@ -325,24 +325,24 @@ def _print_decider(explanation: Explanation, console: Console) -> None:
         print_hanging(console, "Pattern: ", _describe_pattern(reading.pattern, console))
         return
     label = _quote(reading.label, console)
-    told = f"No beginning gives {label} away here: the text as a whole decides."
+    line = f"No beginning gives {label} away here: the text as a whole decides."
     if decider == "differs":
-        told = (
+        line = (
             f"The automaton of {label} differs from the model on this text, as on "
             f"{format_percent(1 - reading.fidelity)} of the texts it was measured on: no pattern "
             "explains this verdict."
         )
-    print_hanging(console, "", Text(told, style="dim"))
+    print_hanging(console, "", Text(line, style="dim"))
 
 
 def _describe_pattern(pattern: DecidingPattern, console: Console) -> Text:
     arrow = " -> " if console.options.ascii_only else " → "
     label, share = _quote(pattern.label, console), format_percent(pattern.purity)
-    told = Text(f"the model gives {label} to {share} of the texts that begin with")
+    line = Text(f"the model gives {label} to {share} of the texts that begin with")
     for step, number in enumerate(pattern.prototypes):
-        told.append(f"{arrow if step else ' '}#{number} ", style="dim")
-        told.append(_quote(pattern.sentences[step], console))
-    return told.append(f" ({pattern.support:,} texts)", style="dim")
+        line.append(f"{arrow if step else ' '}#{number} ", style="dim")
+        line.append(_quote(pattern.sentences[step], console))
+    return line.append(f" ({pattern.support:,} texts)", style="dim")
 
 
 def _quote(text: str, console: Console) -> str:
@@ -377,9 +377,9 @@ def _print_prototype_list(
         if label is not None:
             share = format_percent(sum(item.usage for item in items))
             name = shorten(printable(label, console.encoding), _LONGEST_QUOTE)
-            told = f"{len(items)} prototype{'s' * (len(items) != 1)}, {share} of the sentences"
-            told = told if items else "no prototype speaks for it"
-            print_hanging(console, "", Text.assemble((name, "bold underline"), f"  {told}"))
+            line = f"{len(items)} prototype{'s' * (len(items) != 1)}, {share} of the sentences"
+            line = line if items else "no prototype speaks for it"
+            print_hanging(console, "", Text.assemble((name, "bold underline"), f"  {line}"))
             console.print()
         for item in items:
             _print_prototype(item, prototypes, scale, console, members)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len, chop_cells
+from rich.console import Console
+from rich.text import Text
 
 if TYPE_CHECKING:
     from protorynet.explain import Explanation, SentenceExplanation, WordEffect
@@ -102,12 +104,11 @@ def printable(text: str, encoding: str = "utf-8") -> str:
     return line.encode(encoding, "replace").decode(encoding)
 
 
-text_width = cell_len
-"""Return the width of a text in letters; East Asian characters take two."""
+def shorten(text: str, limit: int = 400) -> str:
+    """Return the text cut to a number of letters, with an ellipsis where it was cut.
 
-
-def shorten(text: str, limit: int) -> str:
-    """Return the text cut to a number of letters, with an ellipsis where it was cut."""
+    East Asian characters take the room of two.
+    """
     if cell_len(text) <= limit:
         return text
     return chop_cells(text, max(limit - 1, 1))[0].rstrip() + "…"
@@ -115,16 +116,9 @@ def shorten(text: str, limit: int) -> str:
 
 def break_lines(text: str, limit: int, most: int = 100) -> list[str]:
     """Return the text in lines of at most `limit` letters, the last one cut if need be."""
-    broken, line = [], ""
-    for word in text.split():
-        joined = f"{line} {word}" if line else word
-        if text_width(joined) > limit:
-            broken += [line] if line else []
-            # A word may take no room at all, as control characters do.
-            *full, joined = chop_cells(word, limit) or [word]
-            broken += full
-        line = joined
-    broken.append(line)
+    whole = Text(" ".join(text.split()))
+    folded = (line.plain.strip() for line in whole.wrap(Console(), limit, overflow="fold"))
+    broken = [line for line in folded if line]
     if len(broken) > most:
         broken[most - 1 :] = [shorten(" ".join(broken[most - 1 : most + 1]), limit)]
     return broken
@@ -210,13 +204,14 @@ def group_by_class(prototypes: Prototypes, scale: Scale) -> dict[str | None, lis
 
     A class that none speaks for has an empty list.
     """
-    groups: dict[str | None, list[Prototype]] = {}
-    if scale.pole is None:
-        groups = {label: [] for label in scale.classes}
-    for item in rank_prototypes(prototypes, scale):
-        label = None if scale.pole is not None else scale.shown(item.scores).label
-        groups.setdefault(label, []).append(item)
-    return groups
+    ranked = rank_prototypes(prototypes, scale)
+    if scale.pole is not None:
+        return {None: ranked}
+    strongest = [scale.shown(item.scores).label for item in ranked]
+    return {
+        label: [item for item, own in zip(ranked, strongest, strict=True) if own == label]
+        for label in scale.classes
+    }
 
 
 def read_verdict(explanation: Explanation, scale: Scale) -> ShownClass:
@@ -263,6 +258,13 @@ def warn_unfamiliar(explanation: Explanation) -> str | None:
     which = f"{n:,} of the {total:,} sentences are" if n < total else f"All {n:,} sentences are"
     subject = which if total > 1 else "This sentence is"
     return f"{subject} {UNFAMILIAR}, so the verdict says little."
+
+
+def pick_steps(explanation: Explanation, most: int) -> list[tuple[int, SentenceExplanation]]:
+    """Return the sentences with their numbers; of many, those that mattered most."""
+    numbered = list(enumerate(explanation.sentences, start=1))
+    by_effect = sorted(numbered, key=lambda each: (-abs(each[1].effect), each[0]))
+    return sorted(by_effect[:most])
 
 
 def find_decider(explanation: Explanation) -> Literal["pattern", "whole", "differs"] | None:

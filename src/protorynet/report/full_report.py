@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +29,19 @@ from protorynet.reading import Reading
 from protorynet.report import report_charts as charts
 from protorynet.report.automaton_drawing import automaton_svg
 from protorynet.report.console_views import pattern_sentence
-from protorynet.report.conventions import has_families, printable, scale_of_prototypes, shorten
+from protorynet.report.conventions import (
+    has_families,
+    pick_steps,
+    printable,
+    scale_of_prototypes,
+    shorten,
+)
 from protorynet.report.figure_views import audit_fragment
 from protorynet.report.html_pages import render
 from protorynet.report.trajectory_drawing import write_view
 
 if TYPE_CHECKING:
-    from protorynet.explain import Explanation, SentenceExplanation
+    from protorynet.explain import Explanation
 
 LARGEST_PAGE = 2_000_000  # bytes; with less shown a page is kept below
 
@@ -42,7 +49,6 @@ _MOST_AUTOMATA = 4
 _ONE_IN = 5  # documents kept for measuring automata where there are no training documents
 _FEWEST_TO_SPLIT = 20
 _WIDE, _NARROW = 960, 330
-_LONGEST_SENTENCE = 400
 _MOST_STEPS = 40  # of a longer document the sentences are listed that mattered most
 _MOST_FOR_BOTH, _MOST_FOR_PICTURE = 60, 150  # sentences of a document that is drawn twice, or once
 _MOST_PROTOTYPES = 120
@@ -168,16 +174,14 @@ def _fill(report: FullReport, most_members: int | None) -> dict[str, Any]:
         "figures": report.evaluation,
         "calibration_axes": _name_calibration_axes(overview),
         "counted": counted,
-        "cut": _cut,
         "for_page": _cut_sentences,
         "listed": _list_names,
         "named": _name,
         "pattern_sentence": lambda pattern: pattern_sentence(pattern, model.prototypes),
         "picture_sizes": _picture_sizes,
-        "printable": printable,
         "rows": name_rows,
         "share_of": share_of,
-        "steps": _choose_steps,
+        "steps": partial(pick_steps, most=_MOST_STEPS),
         "has_small_automata": all(len(each.states) <= _FEW_STATES for each in report.automata),
         "charts": _draw_charts(report),
         "audit_html": Markup(audit_fragment(report.audit)) if report.audit else None,  # noqa: S704
@@ -235,31 +239,19 @@ def _name_calibration_axes(overview: Overview) -> tuple[str, str]:
     return "probability of the answer", "share that is right"
 
 
-def _cut(text: str, limit: int = _LONGEST_SENTENCE) -> str:
-    """Return the text, or its beginning where it is very long."""
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
-
-
 def _cut_sentences(explanation: Explanation) -> Explanation:
     """Return an explanation without the length of very long sentences."""
     steps = tuple(
         replace(
             step,
-            text=_cut(step.text),
-            prototype_sentence=_cut(step.prototype_sentence),
-            headline=_cut(step.headline),
+            text=shorten(step.text),
+            prototype_sentence=shorten(step.prototype_sentence),
+            headline=shorten(step.headline),
             runner_up_sentence=None,
         )
         for step in explanation.sentences
     )
-    return replace(explanation, document=_cut(explanation.document), sentences=steps)
-
-
-def _choose_steps(explanation: Explanation) -> list[tuple[int, SentenceExplanation]]:
-    """Return the sentences with their numbers; of many, those that mattered most."""
-    numbered = list(enumerate(explanation.sentences, start=1))
-    by_effect = sorted(numbered, key=lambda each: (-abs(each[1].effect), each[0]))
-    return sorted(by_effect[:_MOST_STEPS])
+    return replace(explanation, document=shorten(explanation.document), sentences=steps)
 
 
 def _picture_sizes(explanation: Explanation) -> list[tuple[str, int, int]]:

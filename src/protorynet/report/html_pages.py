@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -38,7 +38,7 @@ class ModelStory:
     subtitle: str
     facts: tuple[tuple[str, str], ...]
     prototypes: Prototypes
-    evaluation: Evaluation | None
+    evaluation: Evaluation
     examples: tuple[tuple[str, Explanation], ...]
 
 
@@ -99,14 +99,19 @@ def _environment(suffix: str) -> Environment:
         breakable=_breakable,
         measure_title=conventions.measure_title,
         measure_value=conventions.format_measure,
-        percent=conventions.format_percent,
+        percent=_or_dash(conventions.format_percent),
         points=lambda effect: conventions.format_points(effect).replace("-", "\N{MINUS SIGN}"),
-        score=lambda value: f"{value:.2f}",
-        share=lambda value: f"{value:.1%}",
+        score=_or_dash("{:.2f}".format),
+        share=_or_dash("{:.1%}".format),
         signed=lambda effect: conventions.format_signed(effect).replace("-", "\N{MINUS SIGN}"),
-        thousands=lambda count: f"{count:,}",
+        thousands="{:,}".format,
     )
     return environment
+
+
+def _or_dash(write: Callable[[float], str]) -> Callable[[float | None], str]:
+    """Return a filter that writes a figure, and a dash where there is none."""
+    return lambda value: "–" if value is None else write(value)
 
 
 def _breakable(name: str) -> Markup:

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.cells import cell_len
 
-from protorynet.report.conventions import Scale, format_percent, printable, shorten, text_width
+from protorynet.report.conventions import Scale, format_percent, printable, shorten
 from protorynet.report.svg import (
     LETTER_WIDTH,
-    LETTERING,
     canvas,
     element,
     fill,
     mark,
     polyline,
-    rectangle,
     stroke,
     text,
+    tooltip,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 MOST_CLASSES = 12
 """With more classes than this a confusion matrix cannot be read."""
 
+_WIDTH, _HEIGHT = 340, 250  # of the charts that stand side by side
 _WIDE = 560  # from this width on names stand beside their bars, else above them
 _MOST_BARS = 40
 _SOFT: dict[str, object] = {"fill_opacity": 0.7}
@@ -60,12 +61,12 @@ def usage_chart(prototypes: Sequence[PrototypeFigures], scale: Scale, *, width: 
         top = step * number + (0 if wide else 18)
         y = top + 13 if wide else top - 4
         tick = left + item.usage * unit
-        bar = (left, top + 3, max(each.usage * unit, 0.5), 13)
+        bar = {"x": left, "y": top + 3, "width": max(each.usage * unit, 0.5), "height": 13}
         parts += [
             text(str(item.id), 24, y, text_anchor="end", **_SOFT),
             mark(36, y - 4, 4, shown.hue, shown.label),
             text(shorten(caption, name_limit), 48, y),
-            rectangle(*bar, note, rx=2, **fill(shown.hue)),
+            element("rect", tooltip(note), **bar, rx=2, **fill(shown.hue)),
             polyline([(tick, top + 1), (tick, top + 18)], stroke_width=2),
             text(share, left + max(each.usage, item.usage) * unit + 7, top + 14),
         ]
@@ -73,14 +74,12 @@ def usage_chart(prototypes: Sequence[PrototypeFigures], scale: Scale, *, width: 
         f"prototype {each.prototype.id}: {format_percent(each.usage)}" for each in ordered
     )
     names = "Share of the sentences by prototype", f"{described}."
-    return _chart(names, parts, width, step * len(ordered) + 6)
+    return canvas(names, parts, width, step * len(ordered) + 6, "pn-chart")
 
 
-def calibration_chart(
-    bins: Sequence[ReliabilityBin], *, said: str, observed: str, width: int = 340
-) -> str:
+def calibration_chart(bins: Sequence[ReliabilityBin], *, said: str, observed: str) -> str:
     """Return how often predictions came true against the probability they were made with."""
-    plot = _Plot(width, 250, (0.0, 1.0), (0.0, 1.0))
+    plot = _Plot((0.0, 1.0), (0.0, 1.0))
     total = sum(each.count for each in bins)
     points = [(plot.x(each.said), plot.y(each.observed)) for each in bins]
     diagonal = [(plot.x(0), plot.y(0)), (plot.x(1), plot.y(1))]
@@ -94,17 +93,17 @@ def calibration_chart(
         low, high = each.interval
         parts.append(polyline([(x, plot.y(low)), (x, plot.y(high))], stroke_opacity=0.6))
         parts.append(mark(x, y, 3 + 5 * (each.count / total) ** 0.5, 0, note))
-    return _chart(("Calibration", f"{'; '.join(notes)}."), parts, width, plot.height)
+    return canvas(("Calibration", f"{'; '.join(notes)}."), parts, _WIDTH, _HEIGHT, "pn-chart")
 
 
-def pruning_chart(curve: Sequence[PruningPoint], kept: int, *, width: int = 340) -> str:
+def pruning_chart(curve: Sequence[PruningPoint], kept: int) -> str:
     """Return the held-out accuracy by number of prototypes; the number kept is ringed."""
     points = sorted(curve, key=lambda each: each.n_prototypes)
     sizes = [math.log(each.n_prototypes) for each in points]
     values = [each.accuracy for each in points]
     low = math.floor(50 * min(values) - 0.25) / 50
     high = max(min(math.ceil(50 * max(values) + 0.25) / 50, 1.0), low + 0.02)
-    plot = _Plot(width, 250, (sizes[0], max(sizes[-1], sizes[0] + 1e-9)), (low, high), inset=14)
+    plot = _Plot((sizes[0], max(sizes[-1], sizes[0] + 1e-9)), (low, high), inset=14)
     corners = [(plot.x(size), plot.y(value)) for size, value in zip(sizes, values, strict=True)]
     ticks = [low, (low + high) / 2, high]
     parts = plot.draw_frame([], ticks, "prototypes kept", "accuracy held out")
@@ -120,28 +119,28 @@ def pruning_chart(curve: Sequence[PruningPoint], kept: int, *, width: int = 340)
             last_named = x
     said = "; ".join(f"{each.n_prototypes}: {each.accuracy:.3f}" for each in points)
     described = f"Accuracy by number of prototypes. {said}. The model keeps {kept}."
-    return _chart(("Pruning curve", described), parts, width, plot.height)
+    return canvas(("Pruning curve", described), parts, _WIDTH, _HEIGHT, "pn-chart")
 
 
-def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width: int = 340) -> str:
+def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64]) -> str:
     """Return the confusion matrix: true classes down, predicted classes across.
 
     The strength of a cell is its share of the true class; the diagonal has a hue of its own.
     """
     n = len(classes)
     names = [printable(name) for name in classes]
-    label = min(max(map(text_width, names)) * LETTER_WIDTH + 14, width * 0.3)
+    label = min(max(map(cell_len, names)) * LETTER_WIDTH + 14, _WIDTH * 0.3)
     left = label + 18
-    cell = (width - left - 2) / n
+    cell = (_WIDTH - left - 2) / n
     # Names that are too wide stand on two lines by turns, and so have twice the room.
-    in_turns = any(text_width(name) * LETTER_WIDTH > cell - 4 for name in names)
+    in_turns = any(cell_len(name) * LETTER_WIDTH > cell - 4 for name in names)
     top = 66.0 if in_turns else 54.0
     tall = min(max(cell, 26.0), 64.0)
     across_limit = max(int((cell * (1 + in_turns) - 4) / LETTER_WIDTH), 2)
     down_limit = max(int((label + 6) / LETTER_WIDTH), 2)
     parts = [
         text("↓ label", 2, 14, font_weight=600),
-        text("the model’s answer →", width - 2, 14, text_anchor="end", font_weight=600),
+        text("the model’s answer →", _WIDTH - 2, 14, text_anchor="end", font_weight=600),
     ]
     for number, name in enumerate(names):
         y = top - 8 - 14 * (in_turns and number % 2 == 0)
@@ -158,37 +157,32 @@ def confusion_chart(classes: Sequence[str], counts: NDArray[np.int64], *, width:
     for truth, answer in np.ndindex(n, n):
         count, share = int(counts[truth, answer]), float(shares[truth, answer])
         said.append(f"labelled {names[truth]}, answered {names[answer]}: {count:,}")
-        box = (left + cell * answer, top + tall * truth, cell, tall)
+        x, y = left + cell * answer, top + tall * truth
         # A few mistakes must be seen beside hundreds of right answers.
         strength = share**0.6
         note = f"{said[-1]} ({format_percent(share)})"
-        parts += _draw_cell(box, strength, 0 if truth == answer else 1, note)
-        if count and text_width(f"{count}") * LETTER_WIDTH <= cell - 4:
-            x, y = box[0] + cell / 2, box[1] + tall / 2 + 4.2
+        box = {"x": x + 0.5, "y": y + 0.5, "width": cell - 1, "height": tall - 1}
+        look: dict[str, object] = {"fill_opacity": 0.04 + 0.9 * strength, "stroke_opacity": 0.15}
+        look |= {"stroke": "currentColor", **fill(0 if truth == answer else 1)}
+        parts.append(element("rect", tooltip(note), **box, **look))
+        if count and cell_len(f"{count}") * LETTER_WIDTH <= cell - 4:
             look = {"text_anchor": "middle", "font_weight": 600, "pointer_events": "none"}
             look |= {"font_size": 12.0, "style": _ON_DARK if strength > 0.55 else ""}
-            parts.append(text(f"{count}", x, y, **look))
+            parts.append(text(f"{count}", x + cell / 2, y + tall / 2 + 4.2, **look))
     described = "; ".join(said) + "."
-    return _chart(("Confusion matrix", described), parts, width, top + tall * n + 4)
-
-
-def _chart(names: tuple[str, str], parts: list[str], width: float, height: float) -> str:
-    return canvas(names, parts, width, height, "pn-chart", **LETTERING)
+    return canvas(("Confusion matrix", described), parts, _WIDTH, top + tall * n + 4, "pn-chart")
 
 
 @dataclass
 class _Plot:
     """Where values lie in a plot with named axes."""
 
-    width: int
-    height: int
     x_range: tuple[float, float]
     y_range: tuple[float, float]
     inset: float = 0
 
-    def __post_init__(self) -> None:
-        self.left, self.right = 46.0, self.width - 14.0
-        self.top, self.bottom = 30.0, self.height - 42.0
+    left, right = 46.0, _WIDTH - 14.0
+    top, bottom = 30.0, _HEIGHT - 42.0
 
     def x(self, value: float) -> float:
         low, high = self.x_range
@@ -213,11 +207,11 @@ class _Plot:
             anchor = "end" if value == x_ticks[-1] else "middle"
             named = f"{100 * value:.0f}%"
             parts.append(text(named, self.x(value), self.bottom + 17, text_anchor=anchor, **_SOFT))
-        limit = int((self.width - 12) / LETTER_WIDTH)
+        limit = int((_WIDTH - 12) / LETTER_WIDTH)
         # The name of the upright axis stands above it, where it can be read without a turn.
         parts.append(text(shorten(f"↑ {up}", limit), 6, 14, font_weight=600))
         look = {"text_anchor": "end", "font_weight": 600}
-        parts.append(text(shorten(f"{across} →", limit), self.right, self.height - 6, **look))
+        parts.append(text(shorten(f"{across} →", limit), self.right, _HEIGHT - 6, **look))
         return parts
 
 
@@ -231,20 +225,8 @@ def _describe_bin(each: ReliabilityBin) -> str:
 
 def _halve(name: str, limit: int) -> list[str]:
     """Return a name on one line, or on two where it is too long for one and has a space."""
-    if text_width(name) <= limit or " " not in name:
+    if cell_len(name) <= limit or " " not in name:
         return [name]
     spaces = [at for at, letter in enumerate(name) if letter == " "]
     middle = min(spaces, key=lambda at: abs(2 * at - len(name)))
     return [name[:middle], name[middle + 1 :]]
-
-
-def _draw_cell(
-    box: tuple[float, float, float, float], strength: float, hue: int, note: str
-) -> list[str]:
-    x, y, wide, tall = box
-    inner = (x + 0.5, y + 0.5, max(wide - 1, 1.0), max(tall - 1, 1.0))
-    edge = {**stroke(None), "stroke_opacity": 0.15, "pointer_events": "none"}
-    return [
-        rectangle(*inner, note, **fill(hue), fill_opacity=0.04 + 0.9 * strength),
-        rectangle(*inner, **edge),
-    ]

@@ -5,8 +5,7 @@ from html import escape
 
 from protorynet.report.conventions import HUES, clean
 
-FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif"
-LETTERING: dict[str, object] = {"font_family": FONTS, "font_size": 12}
+_FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif"
 LETTER_WIDTH = 6.6  # of a character of 12 pixels, on average and generously
 
 # One shape per hue, so that classes are told apart without colour. Unit paths, scaled by a radius.
@@ -55,6 +54,8 @@ def canvas(
         width=round(width),
         height=round(height),
         role="img",
+        font_family=_FONTS,
+        font_size=12,
         **look,
     )
 
@@ -92,14 +93,6 @@ def polyline(
     """Return the line through points in a hue, or in the colour of the text."""
     children = [tooltip(note)] if note else []
     return element("path", *children, d=line_path(points), **stroke(hue), **look)
-
-
-def rectangle(
-    x: float, y: float, wide: float, tall: float, note: str = "", /, **look: object
-) -> str:
-    """Return a rectangle with its tooltip."""
-    children = [tooltip(note)] if note else []
-    return element("rect", *children, x=x, y=y, width=wide, height=tall, **look)
 
 
 def mark(x: float, y: float, radius: float, hue: int, title: str) -> str:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from protorynet.errors import InputError, MissingExtraError
 from protorynet.files import write_atomically
 from protorynet.report.conventions import (
@@ -21,18 +23,16 @@ from protorynet.report.conventions import (
     format_percent,
     format_points,
     is_member,
+    pick_steps,
     printable,
     read_verdict,
     scale_of_explanation,
     shorten,
-    text_width,
     warn_unfamiliar,
 )
 from protorynet.report.svg import (
     DASHES,
-    FONTS,
     LETTER_WIDTH,
-    LETTERING,
     canvas,
     element,
     fill,
@@ -57,7 +57,6 @@ _MOST_SENTENCES = 12  # of more, those are written that mattered most
 _INK, _PAPER = "#1d2127", "#ffffff"
 _EM = 0.53  # width of a character, on average and generously
 _SMALL: dict[str, object] = {"font_size": 12, "fill_opacity": 0.75}
-_SMALL_AT_END: dict[str, object] = {"font_size": 12, "text_anchor": "end", "fill_opacity": 0.75}
 
 
 def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 220) -> str:
@@ -75,7 +74,7 @@ def trajectory_svg(explanation: Explanation, *, width: int = 640, height: int = 
     scale = scale_of_explanation(explanation)
     parts = draw_trajectory(explanation, scale, width=width, height=height)
     names = name_picture(explanation, scale)
-    return canvas(names, parts, width, height, "pn-trajectory", **LETTERING)
+    return canvas(names, parts, width, height, "pn-trajectory")
 
 
 def draw_trajectory(
@@ -146,7 +145,7 @@ class _Frame:
 def _make_frame(scale: Scale, n: int, *, width: int, height: int) -> _Frame:
     """Return a frame that leaves room for the names of the classes."""
     names = scale.classes if scale.pole is None else (scale.pole, scale.opposite)
-    widest = min(LETTER_WIDTH * max(map(text_width, names)), width * 0.24)
+    widest = min(LETTER_WIDTH * max(map(cell_len, names)), width * 0.24)
     left, right = 42.0, widest + 5 * LETTER_WIDTH + 14
     if scale.pole is not None:
         left, right = max(widest, 4 * LETTER_WIDTH) + 14, 46.0
@@ -165,8 +164,7 @@ def _grid(frame: _Frame, scale: Scale) -> list[str]:
         look: dict[str, object] = {"stroke_opacity": 0.2}
         if value == 0.5:
             look = {"stroke_opacity": 0.5, "stroke_dasharray": "4 4"}
-        ends_of_line = {"x1": frame.left, "x2": frame.right, "y1": y, "y2": y}
-        parts.append(element("line", **ends_of_line, stroke="currentColor", **look))
+        parts.append(polyline([(frame.left, y), (frame.right, y)], **look))
         # The names of the two classes are what a reader looks for; numbers may stay in the back.
         look = {"text_anchor": "end", "fill_opacity": 0.65}
         if scale.pole is not None and value != 0.5:
@@ -195,7 +193,7 @@ def _legend(frame: _Frame, scale: Scale) -> list[str]:
     if x + taken + LETTER_WIDTH * len(line) > right:
         x = 4.0
     named = f"probability of {scale.pole} so far"
-    if scale.pole is not None and x + taken + LETTER_WIDTH * text_width(named) <= right:
+    if scale.pole is not None and x + taken + LETTER_WIDTH * cell_len(named) <= right:
         line = named
     start = x + taken - 26
     return [
@@ -327,7 +325,6 @@ def explanation_svg(explanation: Explanation, *, width: int = 960) -> str:
         "g",
         *draw_trajectory(explanation, scale, width=wide, height=tall),
         transform=f"translate({_MARGIN + (wide + _MARGIN if beside else 0)} {top})",
-        font_size=12,
     )
     parts = [
         element("rect", width=width, height=height, fill=_PAPER),
@@ -335,7 +332,7 @@ def explanation_svg(explanation: Explanation, *, width: int = 960) -> str:
         chart,
     ]
     names = name_picture(explanation, scale)
-    return canvas(names, parts, width, height, color=_INK, font_family=FONTS)
+    return canvas(names, parts, width, height, color=_INK)
 
 
 def picture_png(picture: str, *, scale: float = 2.0) -> bytes:
@@ -386,19 +383,16 @@ def _write_sentences(
     explanation: Explanation, wide: int, scale: Scale, top: float
 ) -> tuple[list[str], float]:
     """Return the sentences that matter most, in reading order, and where they end."""
-    steps = explanation.sentences
-    shown = list(range(len(steps)))
+    numbered, n = pick_steps(explanation, _MOST_SENTENCES), len(explanation.sentences)
     heading = "Sentences, and what each is most like"
-    if len(steps) > _MOST_SENTENCES:
-        by_effect = sorted(shown, key=lambda step: -abs(steps[step].effect))
-        shown = sorted(by_effect[:_MOST_SENTENCES])
-        heading = f"The {len(shown)} of {len(steps)} sentences that matter most"
+    if len(numbered) < n:
+        heading = f"The {len(numbered)} of {n} sentences that matter most"
     effect = text("Effect", wide, top + 16, text_anchor="end", **_SMALL)
     parts = [text(heading, 0, top + 16, **_SMALL), effect]
     y = top + 42.0
-    indent = 26 + 7 * len(str(len(steps)))
-    for step in shown:
-        drawn, y = _write_sentence(steps[step], step + 1, scale, indent, wide, y)
+    indent = 26 + 7 * len(str(n))
+    for number, step in numbered:
+        drawn, y = _write_sentence(step, number, scale, indent, wide, y)
         parts += drawn
     return parts, y - 12
 
@@ -411,7 +405,7 @@ def _write_sentence(
     parts = [
         mark(5, y - 4, 4, reading.hue, f"Score {reading.value:.2f} for {reading.label}"),
         text(f"S{number}", 14, y, **_SMALL),
-        text(effect, wide, y, **_SMALL_AT_END),
+        text(effect, wide, y, text_anchor="end", **_SMALL),
     ]
     room = wide - indent - 34
     for line in break_lines(printable(step.text), int(room / (13 * _EM)), most=4):

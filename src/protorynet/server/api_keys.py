@@ -26,7 +26,6 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 _PREFIX = "protorynet_"
 _LARGEST_BYTES = 8 * 2**20
-_Dependency = Callable[[Request], Awaitable[None]]
 _LOG = logging.getLogger("protorynet.server")
 
 
@@ -58,7 +57,7 @@ class KeyFile:
         self.path = path
         self._stamp: tuple[int, ...] = ()
         self._keys: dict[str, Key] = {}
-        self.told = ""  # the problem that the log was last told
+        self.last_problem = ""  # that was logged, so that it is logged once
 
     def keys(self) -> list[Key]:
         """Return all keys, oldest first."""
@@ -99,7 +98,7 @@ class KeyFile:
             stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
             if stamp != self._stamp:
                 self._keys = self._read()
-                self._stamp, self.told = stamp, ""
+                self._stamp, self.last_problem = stamp, ""
         except OSError as error:
             raise InputError(f"the keys in {self.path} cannot be read: {error.strerror}.") from None
         return self._keys
@@ -121,7 +120,7 @@ class KeyFile:
 
 
 @cache
-def require(scope: Scope) -> _Dependency:
+def require(scope: Scope) -> Callable[[Request], Awaitable[None]]:
     """Return a dependency that lets a request pass only with a key of a scope.
 
     Where the server has no keys, which it may only on loopback, everything passes. Use it as
@@ -154,23 +153,15 @@ def known_key(keys: KeyFile, headers: Headers) -> Key:
     try:
         key = keys.find(secret) if scheme.lower() == "bearer" and secret else None
     except InputError as error:
-        if keys.told != str(error):
+        if keys.last_problem != str(error):
             # The message names the file, which is for whoever runs the server.
-            keys.told = str(error)
-            _LOG.error("keys cannot be read", extra={"reason": keys.told})
+            keys.last_problem = str(error)
+            _LOG.error("keys cannot be read", extra={"reason": keys.last_problem})
         raise refusal("keys_unreadable") from None
     if key is None:
         given = "the key given is not known" if secret else "there is no key"
         raise refusal("key_needed", given=given)
     return key
-
-
-def declared_scope(dependencies: list[Callable[..., object]]) -> Scope | None:
-    """Return the highest scope that a route's dependencies ask for; None where it is public."""
-    asked = [scope for scope in SCOPES if require(scope) in dependencies]
-    if not asked and public not in dependencies:
-        raise LookupError("the route declares no scope; add Depends(require(…)) or Depends(public)")
-    return max(asked, key=SCOPES.index, default=None)
 
 
 def _digest(secret: str) -> str:

@@ -13,13 +13,12 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field
 
-from protorynet.server.api_keys import declared_scope, public, require
+from protorynet.server.api_keys import SCOPES, public, require
 from protorynet.server.api_shapes import ERROR_ANSWERS, refusal
 
 _TEMPLATES = resources.files("protorynet.server") / "templates"
 _STATIC = Path(__file__).parent / "static"
 _USUAL_ANSWERS = frozenset(answer["description"] for answer in ERROR_ANSWERS.values())
-_METHODS = ("get", "post", "put", "patch", "delete")
 _FOR_A_YEAR = "public, max-age=31536000, immutable"
 _DEEPEST_EXAMPLE = 5
 
@@ -125,11 +124,13 @@ def route_scopes(app: FastAPI) -> dict[tuple[str, str], str | None]:
     scopes: dict[tuple[str, str], str | None] = {}
     for route in iter_route_contexts(app.routes):
         called = [entry.dependency for entry in getattr(route, "dependencies", ())]
-        try:
-            scope = declared_scope([call for call in called if call is not None])
-        except LookupError as error:
-            raise LookupError(f"{route.path}: {error}") from None
-        scopes |= {(method, str(route.path)): scope for method in route.methods or ()}
+        asked = [scope for scope in SCOPES if require(scope) in called]
+        if not asked and public not in called:
+            raise LookupError(
+                f"{route.path} declares no scope; add Depends(require(…)) or Depends(public)"
+            )
+        highest = asked[-1] if asked else None
+        scopes |= {(method, str(route.path)): highest for method in route.methods or ()}
     return scopes
 
 
@@ -160,8 +161,7 @@ def _group_operations(described: dict[str, Any]) -> dict[str, list[dict[str, Any
     schemas = described["components"].get("schemas", {})
     groups: dict[str, list[dict[str, Any]]] = {}
     for path, operations in described["paths"].items():
-        for method in (name for name in _METHODS if name in operations):
-            operation = operations[method]
+        for method, operation in operations.items():
             shown = operation | {
                 "method": method.upper(),
                 "path": path,

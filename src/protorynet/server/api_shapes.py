@@ -38,7 +38,6 @@ class ApiError(HTTPException):
         self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(status, message, dict(headers or {}))
-        self.status = status
         self.code = code
 
     def __str__(self) -> str:
@@ -84,7 +83,7 @@ ERROR_ANSWERS: dict[int | str, dict[str, Any]] = {
 def error_response(error: ApiError) -> JSONResponse:
     """Return an error in the one shape that all of them have."""
     body = {"error": {"code": error.code, "message": str(error)}}
-    return JSONResponse(body, error.status, headers=error.headers)
+    return JSONResponse(body, error.status_code, headers=error.headers)
 
 
 def handle_errors(app: FastAPI) -> None:

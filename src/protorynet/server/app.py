@@ -5,7 +5,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
 from typing import Any
@@ -39,7 +39,7 @@ def create_app(config: ServerConfig) -> FastAPI:
     """Load the models and return the application that serves them.
 
     ``app.state`` holds `config`, `store` (`ModelStore`), `keys` (`KeyFile` or None), `pool`
-    (`WorkPool`, by way of `run_in_pool`), `jobs` (`Jobs`), `metrics` and `ready`.
+    (`WorkPool`), `jobs` (`Jobs`), `metrics` and `ready`.
     """
     app = FastAPI(
         title="ProtoryNet",
@@ -123,8 +123,13 @@ def serve(config: ServerConfig, *, announce: Callable[[str], None] = _LOG.info) 
         app = create_app(config)
         log_to()
         announce(address_of(config.host, listener))
-        with _reloading_on_hangup(app):
-            uvicorn.Server(http_settings(app)).run(sockets=[listener])
+
+        def reload(*_: object) -> None:
+            threading.Thread(target=reload_models, args=(app,), name="reload", daemon=True).start()
+
+        if hasattr(signal, "SIGHUP"):  # Windows has none
+            signal.signal(signal.SIGHUP, reload)
+        uvicorn.Server(http_settings(app)).run(sockets=[listener])
 
 
 class _Connection(H11Protocol):
@@ -198,18 +203,3 @@ def reload_models(app: FastAPI) -> None:
         else:
             app.state.metrics.reloads.labels(name).inc()
             _LOG.info("reloaded", extra={"model": name, "version": served.version})
-
-
-@contextlib.contextmanager
-def _reloading_on_hangup(app: FastAPI) -> Iterator[None]:
-    def reload(*_: object) -> None:
-        threading.Thread(target=reload_models, args=(app,), name="reload", daemon=True).start()
-
-    if not hasattr(signal, "SIGHUP"):  # Windows has none
-        yield
-        return
-    before = signal.signal(signal.SIGHUP, reload)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)

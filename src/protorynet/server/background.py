@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
-from fastapi import APIRouter, Depends, FastAPI, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -51,14 +51,6 @@ class WorkPool:
     def close(self) -> None:
         """Let what runs come to its end, and drop what has not begun."""
         self._threads.shutdown(wait=True, cancel_futures=True)
-
-
-async def run_in_pool(
-    app: FastAPI, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-) -> T:
-    """Call a function on a thread of the app's pool."""
-    pool: WorkPool = app.state.pool
-    return await pool.run(function, *args, **kwargs)
 
 
 class _JobStopped(BaseException):
@@ -154,7 +146,7 @@ def job(job_id: Annotated[str, Path(max_length=64)], request: Request) -> JobVie
     """Say how far a job is, and what it gave once it is done."""
     found: Job = request.app.state.jobs.get(job_id)
     check_scope(request, found.scope)
-    return JobView.model_validate(found.model_dump())
+    return found
 
 
 class InProgress(Exception):  # noqa: N818 -- it is no error, and clients get a 202
@@ -178,42 +170,37 @@ class Computed:
         self._jobs = jobs
         self._values: OrderedDict[Hashable, Any] = OrderedDict()
         self._running: dict[Hashable, Job] = {}
-        self._lock = threading.Lock()
-        self._computing = threading.RLock()
+        self._lock = threading.RLock()
 
     def ask(self, key: Hashable, kind: str, compute: Callable[[Progress], T]) -> T:
         """Return a value, or raise `InProgress` with the job that computes it."""
+
+        def work(progress: Progress) -> None:  # the value is no result for clients to see
+            self.now(key, compute, progress)
+
         with self._lock:
-            if key in self._values:
-                known: T = self._look_up(key)
+            known: T | None = self._find(key)
+            if known is not None:
                 return known
-            job = self._running.get(key)
-            if job is None or job.ended:
-                job = self._jobs.start(kind, lambda report: self._run(key, compute, report))
-                self._running[key] = job
-        raise InProgress(job)
+            self._running = {each: job for each, job in self._running.items() if not job.ended}
+            if key not in self._running:
+                self._running[key] = self._jobs.start(kind, work)
+            raise InProgress(self._running[key])
 
     def now(self, key: Hashable, compute: Callable[[Progress], T], progress: Progress) -> T:
-        """Return a value, computed here if need be; for use inside of jobs."""
-        with self._computing:
-            with self._lock:
-                if key in self._values:
-                    known: T = self._look_up(key)
-                    return known
-            value = compute(progress)
-            with self._lock:
-                self._values[key] = value
-                while len(self._values) > _VALUES_KEPT:
-                    self._values.popitem(last=False)
-            return value
+        """Return a value, computed here if need be; for use inside of jobs, one of which runs."""
+        known: T | None = self._find(key)
+        if known is not None:
+            return known
+        value = compute(progress)
+        with self._lock:
+            self._values[key] = value
+            if len(self._values) > _VALUES_KEPT:
+                self._values.popitem(last=False)
+        return value
 
-    def _look_up(self, key: Hashable) -> Any:
-        self._values.move_to_end(key)
-        return self._values[key]
-
-    def _run(self, key: Hashable, compute: Callable[[Progress], object], report: Progress) -> None:
-        try:
-            self.now(key, compute, report)
-        finally:
-            with self._lock:
-                self._running.pop(key, None)
+    def _find(self, key: Hashable) -> Any:
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)

@@ -9,7 +9,6 @@ import secrets
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -168,8 +167,7 @@ class Guard:
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Refuse, before anything is read, what comes from elsewhere or without a key."""
         path: str = scope["path"]
-        host = _parse_url(f"//{headers.get('host', '')}", lambda parts: parts.hostname or "")
-        if self.keys is None and not self.insecure and not is_loopback(host):
+        if self.keys is None and not self.insecure and not is_loopback(_host_name(headers)):
             raise refusal("unknown_host")
         if scope["method"] not in _SAFE_METHODS and _is_foreign(headers):
             raise refusal("foreign_origin")
@@ -273,13 +271,12 @@ def _is_foreign(headers: Headers) -> bool:
     if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
         return True
     given = headers.get("origin")
-    if given is None:
-        return False
-    return _parse_url(given, lambda parts: parts.netloc) != headers.get("host", "")
+    return given is not None and given.partition("://")[2] != headers.get("host", "")
 
 
-def _parse_url(address: str, part: Callable[..., str]) -> str:
+def _host_name(headers: Headers) -> str:
+    """Return the host that a request names, without its port."""
     try:
-        return part(urlsplit(address))
+        return urlsplit(f"//{headers.get('host', '')}").hostname or ""
     except ValueError:
         return ""

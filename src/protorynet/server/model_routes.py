@@ -14,9 +14,8 @@ from protorynet.prototypes import Prototype
 from protorynet.report import model_card
 from protorynet.server.api_keys import require
 from protorynet.server.api_shapes import Body, Text, refusal
-from protorynet.server.background import run_in_pool
 from protorynet.server.config import Limits
-from protorynet.server.served_models import ServedModel, ask, refuse_texts
+from protorynet.server.served_models import ServedModel, ask, refuse_lengths
 
 Name = Annotated[str, Path(description="The model's name.", max_length=64, examples=["hotel"])]
 _Texts = Annotated[list[Text], FailFast()]
@@ -146,7 +145,7 @@ async def explain(name: Name, body: ExplainBody, request: Request) -> JSONRespon
     _check_texts(body.texts, limits)
     if body.words:
         served = request.app.state.store.get(name)
-        work = run_in_pool(request.app, _explain_words, served, body.texts, limits)
+        work = request.app.state.pool.run(_explain_words, served, body.texts, limits)
         version, results = served.version, await work
     else:
         answer = await ask(request.app, name, "explain", body.texts)
@@ -198,7 +197,7 @@ async def reload(name: Name, request: Request) -> ModelView:
     state = request.app.state
     folder = state.store.get(name).folder
     try:
-        await run_in_pool(request.app, state.store.replace, name)
+        await state.pool.run(state.store.replace, name)
     except (EncoderError, InputError, ModelFormatError) as error:
         reason = str(error).replace(str(folder), folder.name)
         raise refusal("not_reloaded", reason=reason) from None
@@ -227,7 +226,8 @@ def _check_texts(texts: list[str], limits: Limits) -> None:
 def _explain_words(served: ServedModel, texts: list[str], limits: Limits) -> list[dict[str, Any]]:
     if (given := sum(map(len, texts))) > limits.max_characters_with_words:
         raise refusal("too_long_for_words", given=given, most=limits.max_characters_with_words)
-    refused = refuse_texts(served.predictor, texts, limits.max_sentences_with_words)
+    lengths = served.predictor.split(texts).lengths
+    refused = refuse_lengths(lengths, limits.max_sentences_with_words)
     if refused is not None:
         raise refused
     return [found.to_dict() for found in served.predictor.explain(texts, words=True)]

@@ -161,7 +161,7 @@ def answer_together(
     sizes = [len(question.texts) for question in questions]
     sentences = predictor.split(texts)
     per_question = np.split(sentences.lengths, np.cumsum(sizes)[:-1])
-    refusals = [_refuse_lengths(lengths, max_sentences) for lengths in per_question]
+    refusals = [refuse_lengths(lengths, max_sentences) for lengths in per_question]
     accepted = np.repeat([refused is None for refused in refusals], sizes)
     kinds = np.repeat([question.kind for question in questions], sizes)[accepted]
     results = iter(
@@ -206,12 +206,8 @@ def _view_predictions(predictor: Predictor, reading: Reading) -> list[dict[str, 
     ]
 
 
-def refuse_texts(predictor: Predictor, texts: Sequence[str], max_sentences: int) -> ApiError | None:
-    """Return why texts are not read; None if they are."""
-    return _refuse_lengths(predictor.split(texts).lengths, max_sentences)
-
-
-def _refuse_lengths(lengths: NDArray[np.int64], max_sentences: int) -> ApiError | None:
+def refuse_lengths(lengths: NDArray[np.int64], max_sentences: int) -> ApiError | None:
+    """Return why texts of so many sentences are not read; None if they are."""
     if (empty := np.flatnonzero(lengths == 0)).size:
         return refusal("empty_text", n=len(empty), numbers=list_names(empty.tolist(), 5))
     if (count := int(lengths.sum())) > max_sentences:

@@ -27,7 +27,6 @@ from protorynet.server.background import Progress
 from protorynet.server.workbench.batch_store import (
     Batch,
     BatchFolder,
-    ending_of,
     preview,
     read_upload,
 )
@@ -188,10 +187,8 @@ def batch_forget(desk: AtDesk, batch: _Id) -> None:
 
 
 def _receive(desk: Desk, file: UploadFile) -> tuple[str, FilePath]:
-    filename = file.filename or ""
-    ending = ending_of(filename)
     with writing("the file"):
-        return desk.batches.receive(file.file, filename, ending)
+        return desk.batches.receive(file.file, file.filename or "")
 
 
 def _check_table(table: pa.Table, predictor: Predictor, about: dict[str, Any]) -> None:

@@ -72,9 +72,9 @@ class BatchFolder:
         _sweep(self._uploads, _MOST_UPLOADS, _UPLOAD_SECONDS_KEPT, frozenset())
         _sweep(self._batches, _MOST_BATCHES, _SECONDS_KEPT, running)
 
-    def receive(self, file: BinaryIO, filename: str, ending: str) -> tuple[str, Path]:
+    def receive(self, file: BinaryIO, filename: str) -> tuple[str, Path]:
         """Write what is sent to a file of our own name, and return its id and path."""
-        upload_id, path = _make_folder(self._uploads, f"table{ending}")
+        upload_id, path = _make_folder(self._uploads, f"table{_check_ending(filename)}")
         self.sweep()
         with path.open("wb") as out:
             shutil.copyfileobj(file, out, 2**20)
@@ -207,7 +207,7 @@ def _sweep(folder: Path, most: int, seconds: float, kept: frozenset[str]) -> Non
             shutil.rmtree(path, ignore_errors=True)
 
 
-def ending_of(filename: str) -> str:
+def _check_ending(filename: str) -> str:
     """Return the ending of a file's name, or refuse it."""
     ending = Path(filename).suffix.lower()
     if ending not in UPLOAD_ENDINGS:

@@ -44,7 +44,7 @@ from protorynet.prototypes import EditEntry
 from protorynet.records import moment, read_record
 from protorynet.server.api_keys import require
 from protorynet.server.api_shapes import ApiError, ErrorView, refusal
-from protorynet.server.background import Computed, Job, JobView, Progress, run_in_pool
+from protorynet.server.background import Computed, Job, JobView, Progress, WorkPool
 from protorynet.server.config import ServerConfig, workbench_folder
 from protorynet.server.model_routes import Name
 from protorynet.server.served_models import ModelStore, ServedModel, ask, folder_version
@@ -251,7 +251,7 @@ class Marks:
                 connection.execute("DELETE FROM marks WHERE text = ?", (key,))
         return mark if is_marked else None
 
-    def add_to(self, items: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+    def add_to(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return objects that have a ``"text"``, each with the mark of it, or None."""
         marks: dict[str, dict[str, Any]] = {}
         if self._path.exists():
@@ -322,7 +322,11 @@ class Workbench:
         self._config: ServerConfig = app.state.config
         self._table: DataTable | None = None
         self._lock = threading.Lock()
-        self._desks: dict[Path, Desk] = {}
+        models = {name: path.resolve() for name, path in self._config.models.items()}
+        self._desks = {
+            path: Desk(self, path, [name for name, own in models.items() if own == path])
+            for path in models.values()
+        }
 
     def table(self) -> DataTable:
         """Return the table that the server was started with, read once, or refuse with 409."""
@@ -340,19 +344,17 @@ class Workbench:
     def desk(self, name: str) -> Desk:
         """Return the desk of a model, or refuse with 404; two names of one model share it."""
         self.app.state.store.get(name)
-        models = {each: path.resolve() for each, path in self._config.models.items()}
-        names = tuple(each for each, path in models.items() if path == models[name])
-        # Made twice at the same time, the first one stays.
-        return self._desks.setdefault(models[name], Desk(self, models[name], names))
+        return self._desks[self._config.models[name].resolve()]
 
 
 class Desk:
     """The workbench's things of one model, whatever names it is served under."""
 
-    def __init__(self, workbench: Workbench, model: Path, names: tuple[str, ...]) -> None:
+    def __init__(self, workbench: Workbench, model: Path, names: list[str]) -> None:
         self.workbench = workbench
         self.app = workbench.app
         self.store: ModelStore = workbench.app.state.store
+        self.pool: WorkPool = workbench.app.state.pool
         self.names = names
         self.home = workbench_folder(model)
         self.lock = threading.RLock()
@@ -414,7 +416,7 @@ def in_pool(route: Callable[P, T]) -> Callable[P, Awaitable[T]]:
     async def call(*args: P.args, **kwargs: P.kwargs) -> T:
         desk = kwargs["desk"]
         assert isinstance(desk, Desk)
-        return await run_in_pool(desk.app, route, *args, **kwargs)
+        return await desk.pool.run(route, *args, **kwargs)
 
     return call
 

@@ -129,8 +129,9 @@ def shorten(text: str) -> str:
 
 def holds_words(text: str, search: str) -> bool:
     """Say whether a text holds all words of a search, in any order and case."""
-    folded = text.casefold()
-    return all(word in folded for word in search.casefold().split())
+    words = search.casefold().split()
+    folded = text.casefold() if words else ""
+    return all(word in folded for word in words)
 
 
 def _read_splits(path: Path, rows: NDArray[np.int64]) -> tuple[str | None, ...]:

@@ -26,7 +26,7 @@ from protorynet.model import Model
 from protorynet.prototypes import Prototype
 from protorynet.reading import Reading
 from protorynet.server.api_shapes import Body, Text, csv_download, refusal
-from protorynet.server.background import Progress, run_in_pool
+from protorynet.server.background import Progress
 from protorynet.server.model_routes import Name
 from protorynet.server.workbench.desk import (
     EDIT,
@@ -118,34 +118,12 @@ def _lies_between(value: float, low: float | None, high: float | None) -> bool:
 Filters = Annotated[Filter, Depends()]
 
 
-@dataclass(frozen=True)
-class _Found:
-    """All mistakes of one version, without marks, and what there is to filter them by."""
-
-    version: str
-    n_documents: int
-    note: str
-    items: tuple[dict[str, Any], ...]
-    filters: dict[str, Any]
-    slices: list[dict[str, Any]]
-    confusion: tuple[tuple[int, ...], ...] | None  # documents by true and by predicted class
-
-
 @router.get("/mistakes", dependencies=PREDICT, responses=MAY_WAIT)
 @in_pool
 def mistakes(desk: AtDesk, filters: Filters, paged: Paged) -> JSONResponse:
     """List the documents held out that the model labels wrongly."""
-    found = _find_mistakes(desk)
-    page = paged.of(filters.choose(desk.marks.add_to(found.items)))
-    about = {
-        "version": found.version,
-        "n_documents": found.n_documents,
-        "n_mistakes": len(found.items),
-        "note": found.note,
-        "filters": found.filters,
-        "slices": found.slices,
-        "confusion": found.confusion,
-    }
+    about, items = _find_mistakes(desk)
+    page = paged.of(filters.choose(desk.marks.add_to(items)))
     return JSONResponse({**page, **about})
 
 
@@ -153,7 +131,8 @@ def mistakes(desk: AtDesk, filters: Filters, paged: Paged) -> JSONResponse:
 @in_pool
 def mistakes_csv(desk: AtDesk, filters: Filters) -> StreamingResponse:
     """Give the mistakes as a table for a spreadsheet, with its numbers of the rows."""
-    items = filters.choose(desk.marks.add_to(_find_mistakes(desk).items))
+    _, found = _find_mistakes(desk)
+    items = filters.choose(desk.marks.add_to(found))
     rows = ([cell(item) for cell in _CSV_CELLS.values()] for item in items)
     return csv_download("mistakes.csv", list(_CSV_CELLS), rows)
 
@@ -163,12 +142,12 @@ async def mistake(name: Name, desk: AtDesk, row: _Row) -> JSONResponse:
     """Show one mistake with all its reasons."""
 
     def look() -> dict[str, Any]:
-        for item in desk.marks.add_to(_find_mistakes(desk).items):
+        for item in desk.marks.add_to(_find_mistakes(desk)[1]):
             if item["row"] == row:
                 return item
         raise refusal("no_mistake")
 
-    found = await run_in_pool(desk.app, look)
+    found = await desk.pool.run(look)
     reasons = await explain_text(desk, name, found["text"])
     return JSONResponse({**found, "explanation": reasons})
 
@@ -184,35 +163,32 @@ def mark(desk: AtDesk, row: _Row, body: MarkBody) -> dict[str, Any]:
     return {"row": row, "mark": put}
 
 
-def _find_mistakes(desk: Desk) -> _Found:
-    """Return all mistakes of the present version, which a job looks for."""
+def _find_mistakes(desk: Desk) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what there is to say of all mistakes of a version, and these; a job looks for them."""
     desk.table()
     served = desk.served
 
-    def look(progress: Progress) -> _Found:
+    def look(progress: Progress) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         prepared, model = desk.prepared(served, progress, share=0.6), served.model
         documents, n = prepared.held_out, len(prepared.splits)
-        if not n:
-            return _Found(served.version, 0, prepared.note, (), _list_choices((), ()), [], None)
-        reading = TorchBackend(model).read(documents.embeddings, documents.sentences.lengths)
-        figures = measure_figures(model.labels, documents.targets, reading.probabilities)
-        items = _explain_all(model, prepared, reading, progress)
-        return _Found(
-            served.version,
-            n,
-            prepared.note,
-            items,
-            _list_choices(items, model.prototypes),
-            [vars(each) for each in find_slices(model, documents, reading)],
-            figures.confusion,
-        )
+        about = {"version": served.version, "n_documents": n, "note": prepared.note}
+        about |= {"slices": [], "confusion": None}
+        items: list[dict[str, Any]] = []
+        if n:
+            reading = TorchBackend(model).read(documents.embeddings, documents.sentences.lengths)
+            figures = measure_figures(model.labels, documents.targets, reading.probabilities)
+            about["slices"] = [vars(each) for each in find_slices(model, documents, reading)]
+            about["confusion"] = figures.confusion  # documents by true and by predicted class
+            items = _explain_all(model, prepared, reading, progress)
+        choices = _list_choices(items, model.prototypes)
+        return {**about, "n_mistakes": len(items), "filters": choices}, items
 
     return desk.ask("mistakes", served.version, look)
 
 
 def _explain_all(
     model: Model, prepared: Prepared, reading: Reading, progress: Progress
-) -> tuple[dict[str, Any], ...]:
+) -> list[dict[str, Any]]:
     documents = prepared.held_out
     wrong = confident_mistakes(model, reading, documents.targets > 0.5, len(documents.texts))
     split_of = dict(zip(documents.rows.tolist(), prepared.splits, strict=True))
@@ -222,7 +198,7 @@ def _explain_all(
         progress(0.6 + 0.4 * start / len(wrong), message)
         some = documents_at(documents, np.asarray(wrong[start : start + _EXPLAINED_AT_ONCE]))
         items += [_view_mistake(each, split_of[each.row]) for each in explain_mistakes(model, some)]
-    return tuple(items)
+    return items
 
 
 def _view_mistake(mistake: Mistake, split: str) -> dict[str, Any]:

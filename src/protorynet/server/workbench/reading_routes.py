@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from protorynet.inference import TorchBackend
 from protorynet.model import Model
 from protorynet.prototypes import Member, Prototype
 from protorynet.server.api_shapes import refusal
-from protorynet.server.background import Progress, run_in_pool
+from protorynet.server.background import Progress
 from protorynet.server.config import own_table, workbench_folder
 from protorynet.server.model_routes import MEMBERS_SHOWN, Name, view_prototype
 from protorynet.server.served_models import folder_version
@@ -69,11 +69,11 @@ def documents(
 ) -> dict[str, Any]:
     """List the documents of the table that the server was started with."""
     table = desk.workbench.table()
-    positions: Sequence[int] = range(len(table))
-    if split is not None:
-        positions = [n for n in positions if table.splits[n] == split]
-    if search.strip():
-        positions = [n for n in positions if holds_words(table.texts[n], search)]
+    positions = [
+        n
+        for n, text in enumerate(table.texts)
+        if split in (None, table.splits[n]) and holds_words(text, search)
+    ]
     page, labels = paged.of(positions), desk.served.model.labels
     page["items"] = [
         {**table.view(n, labels), "n_characters": len(table.texts[n]), "split": table.splits[n]}
@@ -86,7 +86,7 @@ def documents(
 @router.get("/documents/{row}", dependencies=PREDICT)
 async def document(name: Name, desk: AtDesk, row: _Row) -> dict[str, Any]:
     """Show one document of the table, with the model's reasons."""
-    table = await run_in_pool(desk.app, desk.workbench.table)
+    table = await desk.pool.run(desk.workbench.table)
     position = table.find(row)
     text = table.texts[position]
     reasons = await explain_text(desk, name, text)
@@ -113,8 +113,8 @@ def prototypes_page(
     found = []
     for item in model.prototypes:
         holding = [each for each in item.members if holds_words(each.sentence, search)]
-        told = f"{item.id} {item.caption} {' '.join(item.words)}"
-        if holding or holds_words(told, search):
+        named = f"{item.id} {item.caption} {' '.join(item.words)}"
+        if holding or holds_words(named, search):
             found.append((item, holding))
     changes = _list_changes(desk.served.model, edited) if edited else {}
     shown = {item.id: (holding or list(item.members))[:MEMBERS_SHOWN] for item, holding in found}
