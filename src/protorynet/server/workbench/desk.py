@@ -322,11 +322,7 @@ class Workbench:
         self._config: ServerConfig = app.state.config
         self._table: DataTable | None = None
         self._lock = threading.Lock()
-        models = {name: path.resolve() for name, path in self._config.models.items()}
-        self._desks = {
-            path: Desk(self, path, [name for name, own in models.items() if own == path])
-            for path in models.values()
-        }
+        self._desks: dict[Path, Desk] = {}
 
     def table(self) -> DataTable:
         """Return the table that the server was started with, read once, or refuse with 409."""
@@ -344,13 +340,16 @@ class Workbench:
     def desk(self, name: str) -> Desk:
         """Return the desk of a model, or refuse with 404; two names of one model share it."""
         self.app.state.store.get(name)
-        return self._desks[self._config.models[name].resolve()]
+        models = {each: path.resolve() for each, path in self._config.models.items()}
+        names = tuple(each for each, path in models.items() if path == models[name])
+        # Made twice at the same time, the first one stays.
+        return self._desks.setdefault(models[name], Desk(self, models[name], names))
 
 
 class Desk:
     """The workbench's things of one model, whatever names it is served under."""
 
-    def __init__(self, workbench: Workbench, model: Path, names: list[str]) -> None:
+    def __init__(self, workbench: Workbench, model: Path, names: tuple[str, ...]) -> None:
         self.workbench = workbench
         self.app = workbench.app
         self.store: ModelStore = workbench.app.state.store
