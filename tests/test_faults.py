@@ -203,7 +203,7 @@ def predicting_in_the_workbench(models) -> Scenario:
         if finished(folder):
             return
         batches = BatchFolder(folder)
-        _, upload = batches.receive(io.BytesIO(table.encode()), "t.csv", ".csv")
+        _, upload = batches.receive(io.BytesIO(table.encode()), "t.csv")
         about = {"text": "text", "group": None, "time": None, "n_rows": 5, "version": "1"}
         batch = batches.begin(upload, **about)
         score_batch(batches, batch, models[0].predictor, lambda *_: None, 10_000)

@@ -193,6 +193,20 @@ def test_a_model_trained_again_is_served_in_place_of_old_versions(bench, own_hot
         assert server.ids() == sorted(again.prototypes_.ids.tolist())
 
 
+def test_a_reload_serves_what_was_published_until_the_model_is_trained_again(bench, own_hotel):
+    bench.edit(rename={str(bench.ids()[0]): "one"})
+    published = bench.post("/draft/publish").json()["version"]
+    assert bench.post("/reload").json()["version"] == published
+    again = ProtoryNetClassifier.load(own_hotel, device="cpu")
+    again.edit(drop=[int(again.prototypes_.ids[0])])
+    again.save(own_hotel)
+    reloaded = bench.post("/reload").json()["version"]
+    versions = bench.get("/versions").json()
+    assert versions["current"] == 1
+    assert versions["items"][0]["version"] == reloaded == bench.predict(TEXTS).json()["version"]
+    assert bench.ids() == sorted(again.prototypes_.ids.tolist())
+
+
 def test_a_damaged_draft_is_named_and_can_be_discarded(bench, own_hotel):
     bench.edit(rename={str(bench.ids()[0]): "one"})
     (state,) = own_hotel.with_name("hotel.workbench").glob("draft/*/config.json")

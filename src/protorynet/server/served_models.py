@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -66,9 +66,13 @@ class ServedModel:
 
 
 class ModelStore:
-    """The models by name; one is swapped for another without a gap."""
+    """The models by name; one is swapped for another without a gap.
+
+    `find_folder` says where a model lies that is read again: by default where it did at first.
+    """
 
     def __init__(self, folders: Mapping[str, Path], *, device: str = "auto") -> None:
+        self.find_folder: Callable[[str], Path] = folders.__getitem__
         self._device = device
         self._served = {
             name: ServedModel(
@@ -94,12 +98,12 @@ class ModelStore:
     ) -> ServedModel:
         """Put another version in a model's place; requests under way end with the old one.
 
-        Without a folder it is the present one, which may have changed. Without a predictor the
-        folder is loaded here, which takes a while, so not on the event loop.
+        Without a folder it is the one of `find_folder`, which may have changed. Without a predictor
+        the folder is loaded here, which takes a while, so not on the event loop.
         """
         with self.get(name).lock:
             served = self.get(name)
-            folder = served.folder if folder is None else folder
+            folder = self.find_folder(name) if folder is None else folder
             version = folder_version(folder)
             predictor = self._load(folder) if predictor is None else predictor
             fresh = replace(served, folder=folder, version=version, predictor=predictor)

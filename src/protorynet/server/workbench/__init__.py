@@ -18,6 +18,7 @@ for _part in (reading_routes, mistakes, draft_routes, batch_routes):
 def start(app: FastAPI) -> None:
     """Serve the versions that were last published in place of the directories as given."""
     workbench = app.state.workbench = Workbench(app)
+    app.state.store.find_folder = workbench.find_folder
     for name in app.state.store.names():
         desk = workbench.desk(name)
         desk.versions.sweep()

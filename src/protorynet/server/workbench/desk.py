@@ -345,6 +345,14 @@ class Workbench:
         # Made twice at the same time, the first one stays.
         return self._desks.setdefault(models[name], Desk(self, models[name], names))
 
+    def find_folder(self, name: str) -> Path:
+        """Return the directory that a model is served from: as given, or the version published."""
+        versions = self.desk(name).versions
+        try:
+            return versions.path(versions.read().current)
+        except ApiError:  # it is gone, which whoever reads the directory as given says best
+            return versions.path(1)
+
 
 class Desk:
     """The workbench's things of one model, whatever names it is served under."""
