@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from protorynet.explain import Robustness
 
 _PACKAGES = ("protorynet", "torch", "transformers", "numpy", "sentencex")
+_REPORT_ENDINGS = (".html", ".htm", ".md", "")
 
 
 @inputs.with_options
@@ -172,6 +173,11 @@ def report(
     if output.is_dir():
         raise InputError(f"{output} is a folder; give the name of a file with -o.")
     check_writable(output, test)
+    if layout is None and output.suffix.lower() not in _REPORT_ENDINGS:
+        raise InputError(
+            f"-o {output} should end in .html or .md, or --format should say which it is. For a "
+            "PDF, print the page."
+        )
     columns = {"text": text, "label": label}
     table = inputs.read_documents(
         test, split=split, prefer_split="test", skip_empty=skip_empty, **columns
@@ -244,8 +250,8 @@ def demo(output: Path = Path("demo"), reviews: int | None = None) -> None:
     """Learn from real movie reviews, and show what was learned.
 
     Prints the accuracy on reviews never seen, the prototypes and three trajectories, and leaves a
-    folder with the model and a page to open in a browser. Takes a few minutes; a second run is
-    quick.
+    folder with the model and a page to open in a browser. Takes a minute or two; a second run
+    is quick.
 
     **Example:** `protorynet demo -o demo`
     """
