@@ -106,7 +106,12 @@ def _describe_error(error: Exception) -> str:
 
 def _describe_usage(error: Any) -> str:
     command = error.ctx.command_path if error.ctx else "protorynet"
-    return f"{error.format_message().rstrip('.')}. See: {command} --help"
+    message: str = error.format_message().rstrip(".")
+    # Typer lets pydantic check values, whose messages speak of an input and do not show it.
+    for found in getattr(error.__cause__, "errors", list)():
+        message = message.replace("Input should", f"{found['input']!r} should")
+        message = message.replace("Value error, ", "").partition(", unable to parse")[0]
+    return f"{message}. See: {command} --help"
 
 
 def check_writable(path: Path, *inputs: Path) -> None:
