@@ -207,6 +207,15 @@ def test_a_reload_serves_what_was_published_until_the_model_is_trained_again(ben
     assert bench.ids() == sorted(again.prototypes_.ids.tolist())
 
 
+def test_a_reload_that_fails_after_publishing_does_not_name_the_folder(bench, own_hotel):
+    bench.edit(rename={str(bench.ids()[0]): "one"})
+    bench.post("/draft/publish")
+    (own_hotel / "config.json").write_text("{}")
+    answer = bench.post("/reload")
+    assert error_code(answer) == "not_reloaded"
+    assert str(own_hotel.parent) not in answer.text
+
+
 def test_a_damaged_draft_is_named_and_can_be_discarded(bench, own_hotel):
     bench.edit(rename={str(bench.ids()[0]): "one"})
     (state,) = own_hotel.with_name("hotel.workbench").glob("draft/*/config.json")

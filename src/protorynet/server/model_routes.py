@@ -195,10 +195,10 @@ async def card(name: Name, request: Request) -> PlainTextResponse:
 async def reload(name: Name, request: Request) -> ModelView:
     """Read the model's directory again; requests under way end with the version they began with."""
     state = request.app.state
-    folder = state.store.get(name).folder
     try:
         await state.pool.run(state.store.replace, name)
     except (EncoderError, InputError, ModelFormatError) as error:
+        folder = state.store.find_folder(name)
         reason = str(error).replace(str(folder), folder.name)
         raise refusal("not_reloaded", reason=reason) from None
     state.metrics.reloads.labels(name).inc()

@@ -161,8 +161,8 @@ def draw_folds(run: Run) -> NDArray[np.int64] | None:
 def _source(head: EvidenceSum, run: Run) -> EvidenceSource:
     """Return embeddings with the evidence of a network beside them, words out of fold."""
     words = run.out_of_fold_words
-    trusted = None if words is None else head.word_scale.detach() * words
-    return EvidenceSource(run.source, head.evidence, trusted)
+    scaled = None if words is None else head.word_scale.detach() * words
+    return EvidenceSource(run.source, head.evidence, scaled)
 
 
 def _settled(run: Run, evidence: Evidence, word_scale: float = 1.0) -> EvidenceSource:
