@@ -200,7 +200,7 @@ def test_what_makes_a_model_unfit_is_found(corpus, change, kind, severity, evide
 
 def test_a_bag_of_words_that_is_better_is_told(corpus):
     worse = predicted(corpus, np.where(np.arange(len(corpus.texts)) % 3, corpus.truth[:, 1], 0.6))
-    accuracy = worse.test_figures.accuracy
+    accuracy = worse.held_out_figures.accuracy
     kinds = [
         {finding.kind for finding in prediction_findings(worse, floor=accuracy + more)}
         for more in (0.02, -0.02)

@@ -188,7 +188,7 @@ class AuditCorpus:
         return self.model.labels.decide(self.reading.probabilities)
 
     @cached_property
-    def test_figures(self) -> Figures:
+    def held_out_figures(self) -> Figures:
         """How right the model is on the test documents."""
         said = self.reading.probabilities[self.is_test]
         truth = self.truth[self.is_test].astype(np.float32)

@@ -45,7 +45,7 @@ def prediction_findings(
 
 def _above_the_floor(corpus: AuditCorpus, floor: float | None) -> list[Finding]:
     """Compare the accuracy with what can be had without the model."""
-    figures = corpus.test_figures
+    figures = corpus.held_out_figures
     baseline, accuracy = figures.majority_baseline, figures.accuracy
     if figures.n_documents < _ENOUGH_DOCUMENTS:
         return []
@@ -130,7 +130,7 @@ def _classes_in_test(corpus: AuditCorpus) -> Iterator[Finding]:
             severity: Severity = "serious" if count >= _ENOUGH_OF_A_CLASS else "warning"
             evidence = {"class": name, "n_test_documents": count}
             yield describe("class_never_predicted", severity, evidence)
-    figures = corpus.test_figures
+    figures = corpus.held_out_figures
     if rare := figures.rarely_found:
         evidence = {"classes": [each.to_dict() for each in rare]}
         facts = {"listed": list_classes(rare), "remedy": figures.remedy_for(rare)}
